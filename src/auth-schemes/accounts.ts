@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
+import { describeValue, FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { networkOf } from '../core/peer.ts'
 import type { RequestView } from '../core/request-view.ts'
@@ -95,9 +95,15 @@ export function reportAttempt<Result>(
   return andThen(throttle.report(normalizeText(user), outcome, request), (wait) => goOn(wait, next))
 }
 
-function goOn<Result>(wait: number | undefined | void, next: () => MaybePromise<Result>): MaybePromise<Result> {
-  if (wait === undefined || !(wait > 0)) return next()
-  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: { 'Retry-After': String(Math.ceil(wait / 1000)) } })
+function goOn<Result>(wait: number | null | undefined | void, next: () => MaybePromise<Result>): MaybePromise<Result> {
+  if (wait === undefined || wait === null) return next()
+  // The record of a limiter, for instance: to go on would let every guess through.
+  if (typeof wait !== 'number') {
+    throw new TypeError(`A throttle returns milliseconds to wait, or nothing, not ${describeValue(wait)}.`)
+  }
+  if (!(wait > 0)) return next()
+  const headers = wait === Number.POSITIVE_INFINITY ? {} : { 'Retry-After': String(Math.ceil(wait / 1000)) }
+  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers })
 }
 
 export interface AttemptLimitOptions {

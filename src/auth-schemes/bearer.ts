@@ -2,7 +2,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
-import { CHECKED_LATER, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
+import { CHECKED_LATER, describeValue, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
 import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
@@ -86,7 +86,8 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
     }
     if (scope !== undefined) {
       const wanted = wantedScopes(scope, exchange)
-      if (!wanted.every((name) => result.scopes.includes(name))) throw createScopeError(wanted, challengeWith)
+      const scopes = requireScopes('The verifier of a token', result.scopes)
+      if (!wanted.every((name) => scopes.includes(name))) throw createScopeError(wanted, challengeWith)
     }
     return result
   }
@@ -114,14 +115,21 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
 
 /** The scopes that a request needs, whichever way its path is read. */
 function wantedScopes(scope: NonNullable<BearerOptions['scope']>, exchange: Exchange): readonly string[] {
-  if (exchange.readings === undefined && !exchange.revealsState) return atOnce(scope(exchange))
+  const ask = (request: RequestView): readonly string[] => requireScopes('scope of bearer', atOnce(scope(request)))
+  if (exchange.readings === undefined && !exchange.revealsState) return ask(exchange)
   const wanted = new Set<string>()
   const collect = (): void => {
-    for (const name of atOnce(scope(exchange))) wanted.add(name)
-    if (exchange.revealsState) for (const name of atOnce(scope(asRead(exchange)))) wanted.add(name)
+    for (const name of ask(exchange)) wanted.add(name)
+    if (exchange.revealsState) for (const name of ask(asRead(exchange))) wanted.add(name)
   }
   askEachReading(exchange, collect, () => false)
   return [...wanted]
+}
+
+/** @throws TypeError for anything but a list: in the text "notes:readers" there is "notes:read" as well */
+function requireScopes(owner: string, scopes: unknown): readonly string[] {
+  if (Array.isArray(scopes) && scopes.every((name) => typeof name === 'string')) return scopes
+  throw new TypeError(`${owner} gives scopes as a list of texts, not as ${describeValue(scopes)}.`)
 }
 
 /** What is said of a token that has not even the form of one. */

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash, randomBytes } from 'node:crypto'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue } from '../core/option-values.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
@@ -84,9 +85,24 @@ export function findByFunction(
   findSecret: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>,
 ): SecretFinder {
   return (user, request) =>
-    andThen(findSecret(user, request), (secret) =>
-      secret === undefined || secret === null ? undefined : { name: user, secret },
-    )
+    andThen(findSecret(user, request), (secret) => {
+      if (secret === undefined || secret === null) return undefined
+      // As a wrong password every client would be refused, and the operator would hear nothing.
+      const isSecret =
+        typeof secret === 'object'
+          ? DIGEST_ALGORITHMS.some((name) => readHash(secret, name) !== undefined)
+          : typeof secret === 'string' && !isHashed(secret)
+      if (isSecret) return { name: user, secret }
+      throw new TypeError(
+        'findSecret of digest returns a password as text, what hashDigestSecret made of one, or undefined for no user; ' +
+          `it gave ${isHashed(secret) ? 'a hash that hashPassword made' : describeValue(secret)}.`,
+      )
+    })
+}
+
+/** Whether a secret is a hash for Basic, with which nobody could log in. */
+function isHashed(secret: unknown): boolean {
+  return typeof secret === 'string' && secret.startsWith('$scrypt$')
 }
 
 /** Finds accounts in a table. @throws TypeError for an account that cannot log in by each algorithm */
@@ -98,7 +114,7 @@ export function findInTable(
   for (const [user, secret] of entries) {
     // Colons separate what is hashed: two accounts could have one hash.
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
-    if (typeof secret === 'string' && secret.startsWith('$scrypt$')) {
+    if (isHashed(secret)) {
       throw new TypeError(`The account "${user}" has a hash that hashPassword made: Digest needs hashDigestSecret.`)
     }
     const isComplete =

@@ -30,7 +30,15 @@ import {
   type SharedNonces,
   TOLERANCE,
 } from './nonces.ts'
-import { type AuthResult, type AuthScheme, oncePerRequest, REALM, toPrincipal, type Verdict } from './scheme.ts'
+import {
+  type AuthResult,
+  type AuthScheme,
+  oncePerRequest,
+  REALM,
+  requireAnswer,
+  toPrincipal,
+  type Verdict,
+} from './scheme.ts'
 
 export interface DigestOptions {
   /** What the client shows when it asks for a password, and hashes with it; printable ASCII. Default: `Resources`. */
@@ -146,7 +154,7 @@ export function digest(options: DigestOptions): AuthScheme {
     const isCurrent = time !== undefined && isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())
     if (!isCurrent) return refuseNonce(credentials.user, exchange)
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
-      if (isFree !== true) return refuseNonce(credentials.user, exchange)
+      if (!requireAnswer('claim of digest', isFree)) return refuseNonce(credentials.user, exchange)
       return reportAttempt(throttle, credentials.user, 'accepted', exchange, () =>
         accept(credentials, account, exchange),
       )

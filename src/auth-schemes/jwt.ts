@@ -6,7 +6,7 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, createSource, type JwtOptions, readAlgorithms, readNames } from './jwt-options.ts'
-import { createMemory, toPrincipal, type Verdict } from './scheme.ts'
+import { createMemory, requireAnswer, toPrincipal, type Verdict } from './scheme.ts'
 import type { PublicJwk, VerificationKey } from './verification-key.ts'
 
 export type { Claims, JwtOptions } from './jwt-options.ts'
@@ -96,7 +96,9 @@ export function jwt(options: JwtOptions): TokenVerifier {
     if (now >= known.until) return EXPIRED
     if (now < known.from) return INVALID
     if (isRevoked === undefined) return known.accepted
-    return andThen(isRevoked(known.claims, request), (revoked) => (revoked === false ? known.accepted : INVALID))
+    return andThen(isRevoked(known.claims, request), (revoked) =>
+      requireAnswer('isRevoked of jwt', revoked) ? INVALID : known.accepted,
+    )
   }
 
   async function verifySignature(token: string, key: string, request: RequestView): Promise<TokenResult> {

@@ -81,6 +81,11 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
   ): MaybePromise<AuthResult> {
     if (step.outcome === 'rejected') return step
     if (step.outcome === 'complete') return accept(step.name, step.token, exchange)
+    if (step.outcome !== 'continue' || typeof step.token !== 'string') {
+      throw new TypeError(
+        "The step of a negotiation has as outcome 'complete', 'continue' with a token, or 'rejected'.",
+      )
+    }
     if (steps >= MAX_STEPS) return MALFORMED
     unfinished.set(carrierOf(exchange.req), { negotiation, steps })
     return { outcome: 'rejected', reason: 'unfinished', challenges: [`Negotiate ${step.token}`] }

@@ -5,7 +5,7 @@ import { isWithin } from '../core/forward-clock.ts'
 import { createGenerations } from '../core/generations.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
-import { type DefaultRule, withDefault } from '../core/option-values.ts'
+import { type DefaultRule, describeValue, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import type { Principal } from '../core/request-view.ts'
 import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
@@ -55,7 +55,7 @@ export interface AuthScheme {
 /** What a verifier of the user's own says: who it is, `true` for just that name, or that the credentials are wrong. */
 export type Verdict = boolean | null | undefined | VerifiedUser
 
-/** Who was verified. */
+/** Who was verified: an `id`, `claims`, or both. An object with neither is an error (500). */
 export interface VerifiedUser {
   /** Default: the user name, or the `sub` claim. */
   readonly id?: string
@@ -72,14 +72,28 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   if (verdict === false || verdict === null || verdict === undefined) return undefined
   // Always a property of its own: a hook that reads `claims` must not find those that pollute the prototype.
   if (verdict === true) return { scheme, id, claims: undefined }
-  const claims = typeof verdict === 'object' ? readProperty(verdict, 'claims') : undefined
-  const name = typeof verdict === 'object' ? (readProperty(verdict, 'id') ?? id) : undefined
-  if (typeof name !== 'string' || (claims !== undefined && (typeof claims !== 'object' || claims === null))) {
+  const user: VerifiedUser = typeof verdict === 'object' ? verdict : {}
+  const claims = readProperty(user, 'claims')
+  const own = readProperty(user, 'id')
+  const name = own ?? id
+  // Rows of a query that found none, a Response and a boxed false have neither.
+  const hasNeither = (own ?? claims) === undefined
+  if (
+    hasNeither ||
+    typeof name !== 'string' ||
+    (claims !== undefined && (typeof claims !== 'object' || claims === null))
+  ) {
     throw new TypeError(
-      `The verifier of ${scheme} returns { id, claims }, true or false; id is text, claims an object.`,
+      `The verifier of ${scheme} returns { id, claims }, one of them at least, true or false; id is text, claims an object.`,
     )
   }
   return { scheme, id: name, claims }
+}
+
+/** The answer of a function to a question. @throws TypeError for another: it would be a refusal that nobody hears of */
+export function requireAnswer(name: string, answer: unknown): boolean {
+  if (typeof answer === 'boolean') return answer
+  throw new TypeError(`${name} returns true or false, not ${describeValue(answer)}.`)
 }
 
 /** Clients show a realm, and hash it. */

@@ -4,6 +4,7 @@ import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 import { createUnavailableError } from './unavailable.ts'
+import { CONTENT_FIELDS } from './write-head.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
   essence,
@@ -34,10 +35,19 @@ export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
   ])
 }
 
+/**
+ * What a reply alone says of its content. An error may have the fields of a response that a hook was given: with two lengths,
+ * or with a coding that the content does not have, the next answer on the connection could not be found (RFC 9112 §6.3).
+ */
+const OF_CONTENT: ReadonlySet<string> = new Set(
+  [...CONTENT_FIELDS, 'Content-Encoding'].map((name) => name.toLowerCase()),
+)
+
 /** Names and values in turn; a name with several values comes once for each. */
 function listFields(headers: ErrorHeaders): string[] {
   const fields: string[] = []
   for (const [name, value] of Object.entries(headers)) {
+    if (OF_CONTENT.has(name.toLowerCase())) continue
     for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
   }
   return fields
@@ -55,6 +65,9 @@ export function toHttpError(error: unknown): HttpError {
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
 }
 
+/** Fields that every answer has, or that only the writer can know: the length is counted. */
+const OF_WRITER: readonly string[] = ['content-length', 'transfer-encoding', 'trailer', 'x-content-type-options']
+
 /**
  * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
  * bytes, whatever Content-Length the function has given. Caches do not store it unless it says so. Fields of the error that
@@ -71,8 +84,7 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     const key = name.toLowerCase()
-    // The length is counted, and every answer has the other.
-    if (key === 'content-length' || key === 'x-content-type-options') continue
+    if (OF_WRITER.includes(key)) continue
     names.add(key)
     fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
   }
@@ -80,7 +92,7 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
   if (status === error.status) {
     for (const [name, value] of Object.entries(error.headers)) {
       const key = name.toLowerCase()
-      if (key === 'content-length' || names.has(key)) continue
+      if (OF_CONTENT.has(key) || names.has(key)) continue
       names.add(key)
       for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
     }

@@ -70,7 +70,10 @@ export type ErrorHeaders = Readonly<Record<string, string | readonly string[]>>
 export interface HttpErrorOptions {
   /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
   readonly detail?: string
-  /** Header fields of the answer: name and value, or name and list of values where the field is sent more than once. */
+  /**
+   * Header fields of the answer: name and value, or name and list of values where the field is sent more than once. Those that
+   * describe its content, such as Content-Type and Content-Length, are not sent.
+   */
   readonly headers?: ErrorHeaders
   /** Faults in the content, or in the query. */
   readonly errors?: readonly (ContentError | ParameterError)[]

@@ -476,11 +476,14 @@ describe('a token that has been verified', () => {
   })
 
   it.each([undefined, null, 0, '', true])(
-    'is refused where isRevoked gives %j: only false lets it pass',
+    'is refused where isRevoked gives %j: only false lets it pass, and the operator hears of what is no answer',
     async (revoked) => {
-      const { send } = await serve({ isRevoked: () => revoked as boolean })
+      const { send, failures } = await serve({ isRevoked: () => revoked as boolean })
       const token = bearerHeader(issue(rsa))
-      for (const _ of [1, 2]) expect((await send(token)).status).toBe(401)
+      const isAnswer = revoked === true
+      for (const _ of [1, 2]) expect((await send(token)).status).toBe(isAnswer ? 401 : 500)
+      const report = expect.stringContaining('isRevoked of jwt returns true or false')
+      expect(failures.map(String)).toEqual(isAnswer ? [] : [report, report])
     },
   )
 })

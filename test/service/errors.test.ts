@@ -186,3 +186,33 @@ describe('415 tells what is taken (RFC 9110 §15.5.16, rows H33, H178, P4)', () 
     )
   })
 })
+
+describe('an HttpError with the fields of a response that a hook was given', () => {
+  const upstream = {
+    ...{
+      'content-type': 'text/html',
+      'content-length': '3',
+      'transfer-encoding': 'chunked',
+      'content-encoding': 'gzip',
+    },
+    ...{ trailer: 'X-Sum', 'retry-after': '7' },
+  }
+  const authorize = (): never => {
+    throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: upstream })
+  }
+  const formats: readonly (readonly [string, ServiceOptions])[] = [
+    ['by the service', {}],
+    [
+      'by formatError',
+      { formatError: ({ status }) => ({ status, headers: ['Transfer-Encoding', 'chunked'], body: 'Later.' }) },
+    ],
+  ]
+  it.each(formats)('is answered without those that describe the content: %s (RFC 9112 §6.3)', async (_, options) => {
+    const { send } = await serve(memoryStore(), { resources: { '/docs/{name}': document({ authorize }) }, ...options })
+    const answer = await send('GET', '/docs/a')
+    expect([answer.status, answer.field('Retry-After')]).toEqual([429, '7'])
+    expect(answer.field('Content-Length')).toBe(String(answer.body.length))
+    expect(answer.field('Content-Type')).not.toContain('html')
+    for (const name of ['Transfer-Encoding', 'Content-Encoding', 'Trailer']) expect(answer.field(name)).toBeUndefined()
+  })
+})
