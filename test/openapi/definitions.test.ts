@@ -142,6 +142,15 @@ describe('the schemas of a description', () => {
     expect(content['application/json-patch+json'].schema).toEqual({ $ref: '#/components/schemas/JsonPatch' })
   })
 
+  it('of a merge patch are those of what is sent: null removes what has a default', () => {
+    const schema = z.object({ size: z.number().default(5), done: z.stringbool() })
+    const { content } = describeOne(collection({ schema })).paths['/a/{id}'].patch.requestBody
+    expect(content['application/merge-patch+json'].schema.properties).toEqual({
+      size: { anyOf: [{ type: 'number', default: 5 }, { type: 'null' }] },
+      done: { type: 'string' },
+    })
+  })
+
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
     const examples = { ada: { id: 1, name: 'Ada' }, draft: { name: 'Draft' } }
     const { paths } = describeOne(collection({ examples }))
@@ -271,6 +280,13 @@ it('the types of indexed properties are those that are sent: none of a property 
   const { AInput } = describeOne(collection({ schema, query: { done: 'boolean', size: 'number' } })).components.schemas
   expect(AInput.allOf[0].properties.done).toEqual({ type: 'string' })
   expect(Object.keys(AInput.allOf[1].properties)).toEqual(['size'])
+})
+
+it('indexed properties have no types of their own where a hook makes other content of what is sent', () => {
+  const schema = z.object({ day: z.string() })
+  const beforeWrite = ({ day }: { readonly day: string }) => ({ day: `${day}T00:00:00Z` })
+  const document = describeOne(collection({ schema, query: { day: 'date-time' }, beforeWrite }))
+  expect(document.components.schemas.AInput.properties).toEqual({ day: { type: 'string' } })
 })
 
 it('the names of components begin with no digit, which generators make invalid identifiers of', () => {
