@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { object, string } from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -117,6 +118,28 @@ describe('the schemas of a description', () => {
       '#/components/schemas/A.Self',
     ])
     expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
+  })
+
+  it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
+    const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
+    const Other = z.object({ size: z.number() }).meta({ id: 'order_part_1' })
+    const schema = z.object({ part: Part, other: Other })
+    const { schemas } = describeOne(document({ types: ['application/json'], schema })).components
+    const [part, other] = ['part', 'other'].map((name) => schemas.A.properties[name].$ref.split('/').at(-1))
+    expect(Object.keys(schemas[part!].properties)).toEqual(['name'])
+    expect(Object.keys(schemas[other!].properties)).toEqual(['size'])
+  })
+
+  it('let an item have its id beside alternatives that have names, and beside a rule for the names of properties', () => {
+    const kinds = ['circle', 'square'] as const
+    const alternatives = kinds.map((kind) => z.object({ kind: z.literal(kind) }).meta({ id: `shape-${kind}` }))
+    for (const schema of [z.union(alternatives), z.partialRecord(z.enum(['kind']), z.string())]) {
+      const { schemas } = describeOne(collection({ schema })).components
+      const validate = new Ajv2020().compile(schemas.A)
+      expect(
+        [{ id: 1, kind: 'square' }, { kind: 'square' }, { id: 1, name: 'x' }].map((item) => validate(item)),
+      ).toEqual([true, false, false])
+    }
   })
 
   it('require no property twice where a schema names the id itself', () => {
