@@ -61,6 +61,8 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   readonly needsCondition: boolean
   /** Whether POST may come upon a path that another definition is for. */
   readonly createsBesideOthers: boolean
+  /** Whether a hook makes other content of what is sent. */
+  readonly changesContent: boolean
   /** Whether a hook of the definition may refuse a write. */
   readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
@@ -133,6 +135,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     createsBesideOthers: createsBesideOthers(route),
+    changesContent: route.beforeWrite !== undefined,
     hooksMayRefuse: {
       // A file is replaced together with its item, which has hooks and an index.
       content: route.beforeWrite !== undefined || route.outbox !== undefined || kind === 'file',

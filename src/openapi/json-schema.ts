@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import type { Components } from './components.ts'
+import { formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { type Components, createNamer } from './components.ts'
 
 /** A schema that takes an object with the properties given. */
 export function objectOf(properties: JsonObject, required: readonly string[] = Object.keys(properties)): JsonObject {
@@ -12,8 +12,22 @@ export function objectOf(properties: JsonObject, required: readonly string[] = O
  */
 export function embedSchema(schema: JsonObject, name: string, components: Components): JsonObject {
   const { $schema: _, $defs, definitions, ...root } = schema
-  const own = { ...(isJsonObject(definitions) ? definitions : {}), ...(isJsonObject($defs) ? $defs : {}) }
-  const nameOf = (definition: string): string => `${name}.${definition.replaceAll(/[^\w.-]/g, '_')}`
+  const uniqueName = createNamer()
+  const selfName = uniqueName(`${name}.Self`)
+  // By what stands behind `#/$defs` in a reference: names are escaped there (RFC 6901 §4).
+  const own = new Map(
+    Object.entries({ ...(isJsonObject(definitions) && definitions), ...(isJsonObject($defs) && $defs) }).map(
+      ([key, member]) => [
+        formatPointerStep(key),
+        { name: uniqueName(`${name}.${key.replaceAll(/[^\w.-]/g, '_')}`), member: member as JsonObject },
+      ],
+    ),
+  )
+  const findOwn = (reference: JsonValue | undefined) => {
+    const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(String(reference)) ?? []
+    const definition = own.get(step)
+    return definition && { ...definition, rest }
+  }
   const follow = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return value.map(follow)
     if (!isJsonObject(value)) return value
@@ -25,20 +39,23 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
     )
   }
   const followReference = (reference: string): string => {
-    const [, definition, rest = ''] = /^#\/(?:\$defs|definitions)\/([^/]+)(\/.*)?$/.exec(reference) ?? []
-    if (definition !== undefined) return `#/components/schemas/${nameOf(definition)}${rest}`
+    const found = findOwn(reference)
+    if (found !== undefined) return `#/components/schemas/${found.name}${found.rest}`
     if (!reference.startsWith('#')) return reference
-    components.add('schemas', `${name}.Self`, selfPlaceholder)
-    return `#/components/schemas/${name}.Self${reference.slice(1)}`
+    components.add('schemas', selfName, selfPlaceholder)
+    return `#/components/schemas/${selfName}${reference.slice(1)}`
   }
   const selfPlaceholder: Record<string, JsonValue> = {}
-  for (const [definition, member] of Object.entries(own)) {
-    components.add('schemas', nameOf(definition), follow(member) as JsonObject)
-  }
-  // A schema that is nothing but a reference stands for what it refers to, so that properties can be added to it.
-  const target =
-    typeof root['$ref'] === 'string' ? /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(root['$ref'])?.[1] : undefined
-  const embedded = follow(target === undefined ? root : (own[target] ?? root)) as JsonObject
+  for (const { name, member } of own.values()) components.add('schemas', name, follow(member) as JsonObject)
+  // A reference stands for what it refers to where it is the schema or an alternative, so that properties can be added to it.
+  const inline = (schema: JsonObject, outer: readonly string[] = []): JsonObject =>
+    mapAlternatives(schema, (schema) => {
+      const { $ref, ...rest } = schema
+      const found = findOwn($ref)
+      if (found === undefined || found.rest !== '' || outer.includes(found.name)) return schema
+      return { ...inline(found.member, [...outer, found.name]), ...rest }
+    })
+  const embedded = follow(inline(root)) as JsonObject
   Object.assign(selfPlaceholder, embedded)
   return embedded
 }
@@ -60,10 +77,11 @@ function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => Jso
 export function withProperties(schema: JsonObject, added: JsonObject, required: readonly string[]): JsonObject {
   return mapAlternatives(schema, (schema) => {
     if (readMember(schema, '$ref') !== undefined) return { allOf: [schema, objectOf(added, required)] }
-    const { properties, required: names, ...rest } = schema
+    const { properties, required: names, propertyNames, ...rest } = schema
     const known = Array.isArray(names) ? names.filter((name) => !Object.hasOwn(added, String(name))) : []
     return {
       ...rest,
+      ...(propertyNames !== undefined && { propertyNames: { anyOf: [propertyNames, { enum: Object.keys(added) }] } }),
       type: 'object',
       properties: { ...added, ...withoutNames(properties, added) },
       ...(required.length + known.length > 0 && { required: [...required, ...known] }),

@@ -50,12 +50,13 @@ export function createSchemas(components: Components): Schemas {
     const output = refer(name, plainOutput)
     const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
     const hasInput = facts.kind !== 'file' && facts.kind !== 'description'
+    const isKept = !isUnknown && !facts.changesContent
     const isSentAsStored = (name: string): boolean =>
-      !isUnknown && !serverOwned.includes(name) && textOf(read.input, name) === textOf(read.output, name)
+      isKept && !serverOwned.includes(name) && textOf(read.input, name) === textOf(read.output, name)
     return {
       output,
       input: isSame ? output : hasInput ? refer(inputName, withIndex(facts, plainInput, isSentAsStored)) : {},
-      patch: patchOf(withoutProperties(plainOutput, serverOwned)),
+      patch: patchOf(plainInput),
       plainInput,
       isUnknown,
     }
@@ -126,7 +127,7 @@ function textOf(schema: JsonObject | undefined, name: string): string | undefine
 
 /**
  * A property that lists are filtered by has its type in each item, or is not there.
- * @param isSentAsStored whether a property is the client's and the schema does not make another value of it
+ * @param isSentAsStored whether a property is the client's, and neither the schema nor a hook makes another value of it
  */
 function withIndex({ indexed }: Facts, schema: JsonObject, isSentAsStored: (name: string) => boolean): JsonObject {
   const properties = [...indexed]

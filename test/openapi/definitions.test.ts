@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { object, string } from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -119,6 +120,28 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
   })
 
+  it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
+    const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
+    const Other = z.object({ size: z.number() }).meta({ id: 'order_part_1' })
+    const schema = z.object({ part: Part, other: Other })
+    const { schemas } = describeOne(document({ types: ['application/json'], schema })).components
+    const [part, other] = ['part', 'other'].map((name) => schemas.A.properties[name].$ref.split('/').at(-1))
+    expect(Object.keys(schemas[part!].properties)).toEqual(['name'])
+    expect(Object.keys(schemas[other!].properties)).toEqual(['size'])
+  })
+
+  it('let an item have its id beside alternatives that have names, and beside a rule for the names of properties', () => {
+    const kinds = ['circle', 'square'] as const
+    const alternatives = kinds.map((kind) => z.object({ kind: z.literal(kind) }).meta({ id: `shape-${kind}` }))
+    for (const schema of [z.union(alternatives), z.partialRecord(z.enum(['kind']), z.string())]) {
+      const { schemas } = describeOne(collection({ schema })).components
+      const validate = new Ajv2020().compile(schemas.A)
+      expect(
+        [{ id: 1, kind: 'square' }, { kind: 'square' }, { id: 1, name: 'x' }].map((item) => validate(item)),
+      ).toEqual([true, false, false])
+    }
+  })
+
   it('require no property twice where a schema names the id itself', () => {
     const jsonSchema: JsonObject = {
       type: 'object',
@@ -140,6 +163,15 @@ describe('the schemas of a description', () => {
       properties: { name: { type: 'string' }, age: { anyOf: [{ type: 'number' }, { type: 'null' }] } },
     })
     expect(content['application/json-patch+json'].schema).toEqual({ $ref: '#/components/schemas/JsonPatch' })
+  })
+
+  it('of a merge patch are those of what is sent: null removes what has a default', () => {
+    const schema = z.object({ size: z.number().default(5), done: z.stringbool() })
+    const { content } = describeOne(collection({ schema })).paths['/a/{id}'].patch.requestBody
+    expect(content['application/merge-patch+json'].schema.properties).toEqual({
+      size: { anyOf: [{ type: 'number', default: 5 }, { type: 'null' }] },
+      done: { type: 'string' },
+    })
   })
 
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
@@ -271,6 +303,13 @@ it('the types of indexed properties are those that are sent: none of a property 
   const { AInput } = describeOne(collection({ schema, query: { done: 'boolean', size: 'number' } })).components.schemas
   expect(AInput.allOf[0].properties.done).toEqual({ type: 'string' })
   expect(Object.keys(AInput.allOf[1].properties)).toEqual(['size'])
+})
+
+it('indexed properties have no types of their own where a hook makes other content of what is sent', () => {
+  const schema = z.object({ day: z.string() })
+  const beforeWrite = ({ day }: { readonly day: string }) => ({ day: `${day}T00:00:00Z` })
+  const document = describeOne(collection({ schema, query: { day: 'date-time' }, beforeWrite }))
+  expect(document.components.schemas.AInput.properties).toEqual({ day: { type: 'string' } })
 })
 
 it('the names of components begin with no digit, which generators make invalid identifiers of', () => {
