@@ -181,7 +181,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     requireFewMembers(text, limits)
     return andThen(write({ current, document, text }, exchange), (result) => {
       if (result === 'conflict') return result
-      const known = result ?? {}
+      // `null`, as of a query that found no row, must not count as stored.
+      const known: PatchResult = result === undefined ? {} : result
       return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
     })
   }
