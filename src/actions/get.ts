@@ -1,6 +1,7 @@
 import { collectWhole } from '../core/byte-blocks.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { emptyReply, type Reply, rangeReply } from '../core/reply.ts'
 import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'
@@ -104,6 +105,10 @@ export function render(exchange: ResourceExchange, resource: StoredResource): Ma
   const { render } = exchange.route.renditions[exchange.rendition]!
   return andThen(readWhole(exchange, resource), (content) =>
     andThen(render(content, exchange), (rendered) => {
+      // A HEAD would send the length of anything else.
+      if (typeof rendered !== 'string' && !(rendered instanceof Uint8Array)) {
+        throw new TypeError(`render returns text or a Uint8Array, not ${describeValue(rendered)}.`)
+      }
       exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
     }),
   )

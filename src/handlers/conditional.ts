@@ -6,13 +6,19 @@ import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { CLOCK, PRECONDITIONS, withDefault } from '../core/option-values.ts'
-import { type OptionTable, readProperty, resolveOptions } from '../core/options.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading, readTarget } from '../core/place.ts'
 import type { Reply } from '../core/reply.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import { formatValidators, type KnownState, rememberValidators, resolveValidators } from './validators.ts'
+import {
+  formatValidators,
+  type KnownState,
+  readCacheControl,
+  rememberValidators,
+  resolveValidators,
+} from './validators.ts'
 
 export type { KnownState, KnownValidators } from './validators.ts'
 
@@ -107,7 +113,7 @@ function checkState(
 }
 
 function formatCaching({ sharing }: Exchange, known: KnownState): string[] {
-  const cacheControl = readProperty(known, 'cacheControl')
+  const cacheControl = readCacheControl(known)
   return cacheControl === undefined ? [] : ['Cache-Control', formatCacheControl(cacheControl, sharing)]
 }
 

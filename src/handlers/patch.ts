@@ -141,6 +141,10 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
+      // The row itself, for instance: the patch would make a document of nothing, and `write` store it in its place.
+      if (current.document === undefined) {
+        throw new TypeError('"read" of patch gives { document, ... }, or undefined where there is none.')
+      }
       const conditions = readConditions(exchange)
       if (preconditions === 'required') requireCondition(conditions, validators, time)
       evaluateConditions(exchange, conditions, validators, time)
@@ -186,7 +190,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     requireFewMembers(text, limits)
     return andThen(write({ current, document, text }, exchange), (result) => {
       if (result === 'conflict') return result
-      const known = result ?? {}
+      // `null`, as of a query that found no row, must not count as stored.
+      const known: PatchResult = result === undefined ? {} : result
       return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
     })
   }

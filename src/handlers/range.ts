@@ -15,7 +15,7 @@ import { selectRanges } from '../protocol/byte-range.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
 import type { RangeSource } from './open-file.ts'
-import { findValidators, formatValidators } from './validators.ts'
+import { findValidators, formatValidators, readCacheControl, requireFieldValue } from './validators.ts'
 
 export type { RangeReader, RangeSource } from './open-file.ts'
 export { openFile } from './open-file.ts'
@@ -94,7 +94,14 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
-  const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes', ...caching]
+  const fields = [
+    'Content-Type',
+    requireFieldValue('contentType', source.contentType),
+    ...tags,
+    'Accept-Ranges',
+    'bytes',
+    ...caching,
+  ]
   const { body, size } = readable(source.content)
   const selection = selectFor(exchange, validators, size, now)
   if (selection === 'unsatisfiable') {
@@ -117,7 +124,7 @@ function digestReply(exchange: Exchange, source: RangeSource, reply: Reply): May
 
 /** Cache-Control of the source, else of the host, whose field the reply replaces. */
 function formatCaching(exchange: Exchange, source: RangeSource): readonly string[] {
-  const cacheControl = readProperty(source, 'cacheControl')
+  const cacheControl = readCacheControl(source)
   const ofHost = cacheControl === undefined ? exchange.hostField('cache-control') : undefined
   return ['Cache-Control', ofHost ?? formatCacheControl(cacheControl, exchange.sharing)]
 }

@@ -1,5 +1,5 @@
 import type { Exchange } from '../core/exchange.ts'
-import { describeValue } from '../core/option-values.ts'
+import { describeValue, hasProperties } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { dateToSend, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -38,7 +38,8 @@ export function findValidators(exchange: Exchange, known: KnownValidators, now: 
 
 /** @throws TypeError for a tag that is not an entity tag, which would never match anything, and for a date as text */
 export function resolveValidators(known: KnownValidators, now: number): Validators {
-  if (typeof known !== 'object' || known === null) {
+  // Rows of a query are a list: without validators in it, If-Unmodified-Since would hold for every state.
+  if (!hasProperties(known)) {
     throw new TypeError(
       `A state is { entityTag, lastModified }, or undefined where there is none, not ${describeValue(known)}.`,
     )
@@ -68,4 +69,19 @@ export function formatValidators({ entityTags, lastModified }: Validators, now: 
   const date = dateToSend(lastModified, now)
   if (date !== undefined) fields.push('Last-Modified', formatHttpDate(date))
   return fields
+}
+
+/**
+ * The value of a field that a function of the user has given.
+ * @throws TypeError for one that cannot be sent. A 304 that fails while it is written leaves a response without content behind
+ */
+export function requireFieldValue(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
+  throw new TypeError(`${name} is text that a field can hold, not ${describeValue(value)}.`)
+}
+
+/** Cache-Control that a function of the user has given; `undefined` where it says nothing. @throws TypeError */
+export function readCacheControl(known: { readonly cacheControl?: string | undefined }): string | undefined {
+  const value = readProperty(known, 'cacheControl')
+  return value === undefined ? undefined : requireFieldValue('cacheControl', value)
 }

@@ -5,7 +5,7 @@ import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { invalid } from '../actions/validation.ts'
 import type { ContentError } from '../core/errors.ts'
 import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/lists.ts'
 import type { StoredResource } from '../stores/types.ts'
 import type { CollectionOptions } from './collection-options.ts'
@@ -62,9 +62,10 @@ export function compileIndexing(
     return built
   }
 
-  async function readValues(item: StoredResource, properties: Built['properties']): Promise<IndexedValues> {
-    const value = item.size > limit ? undefined : parseStored(await fetchJson(item, limit, undefined))
-    return collect(properties, value ?? null, () => undefined)
+  /** At once where the content is: a store in memory indexes many items in one turn. */
+  function readValues(item: StoredResource, properties: Built['properties']): MaybePromise<IndexedValues> {
+    const value = item.size > limit ? undefined : andThen(fetchJson(item, limit, undefined), parseStored)
+    return andThen(value, (value) => collect(properties, value ?? null, () => undefined))
   }
 
   return {

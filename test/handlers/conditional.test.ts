@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { conditional, type KnownState } from '../../src/handlers/conditional.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
+import { range } from '../../src/handlers/range.ts'
 import { type Fields, HOSTS, type Send, serve } from './serve.ts'
 
 const NOW = Date.UTC(2026, 5, 15, 12)
@@ -313,6 +314,8 @@ describe('a state that conditional cannot judge', () => {
     ['an entity tag alone', '"1"'],
     ['null', null],
     ['false', false],
+    ['the rows of a query', []],
+    ['a Map', new Map()],
   ])('is answered 500, and the write does not happen: %s', async (_name, state) => {
     let written = 0
     const app = express()
@@ -326,4 +329,26 @@ describe('a state that conditional cannot judge', () => {
     expect([answer.status, written]).toEqual([500, 0])
     expect(answer.text).toMatch(/^(?:lastModified|A state) is /)
   })
+
+  it.each([['no-cache\n'], [Symbol('no-cache')], [{}], ['日本']])(
+    'is answered 500 with content, also where a 304 would be due: a cacheControl that no field can hold',
+    async (cacheControl) => {
+      const app = express()
+      const state = { entityTag: E, cacheControl: cacheControl as never }
+      app.get(
+        '/state',
+        conditional(() => state),
+      )
+      app.get(
+        '/source',
+        range(() => ({ ...state, contentType: 'text/plain', content: 'abc' })),
+      )
+      app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+      const send = await serve(app)
+      for (const path of ['/state', '/source']) {
+        const { status, text } = await send('GET', path, { 'If-None-Match': E })
+        expect([status, text]).toEqual([500, expect.stringContaining('cacheControl is text that a field can hold')])
+      }
+    },
+  )
 })

@@ -330,6 +330,23 @@ describe('patch, options', () => {
     expect(record.current?.document).toEqual({ a: 1, b: 2 })
   })
 
+  it.each([[{ name: 'Ada' }], [[]], [{ document: undefined }]])(
+    'writes nothing where "read" returns no target: %j',
+    async (target) => {
+      const write = vi.fn()
+      await start(patch({ read: () => target as never, write, onError: () => {} }))
+      expect((await send({ a: 1 })).status).toBe(500)
+      expect(write).not.toHaveBeenCalled()
+    },
+  )
+
+  it('is not acknowledged where "write" returns null, as a query does that finds no row', async () => {
+    const onError = vi.fn()
+    await start(patch({ read: () => ({ document: {} }), write: () => null as never, onError }))
+    expect((await send({ a: 1 })).status).toBe(500)
+    expect(onError).toHaveBeenCalledTimes(1)
+  })
+
   it('answers 404 when the document disappears between two attempts', async () => {
     const found = [{ document: {} }]
     await start(patch({ read: () => found.pop(), write: () => 'conflict' as const }))

@@ -380,6 +380,20 @@ describe('range', () => {
     expect([answer.status, answer.text]).toEqual([503, 'gone'])
   })
 
+  it.each([undefined, {}, ['text/plain'], Symbol('text/plain')])(
+    'answers 500 to content whose contentType is not text: %s',
+    async (contentType) => {
+      const app = express()
+      app.get(
+        '/',
+        range(() => ({ contentType: contentType as never, content: TEXT })),
+      )
+      app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+      const { status, text } = await (await serve(app))('GET', '/')
+      expect([status, text]).toEqual([500, expect.stringContaining('contentType is text that a field can hold')])
+    },
+  )
+
   it.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, undefined, '10', 10n])(
     'answers 500 to content whose size is not a number of bytes: %s',
     async (size) => {

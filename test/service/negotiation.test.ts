@@ -187,6 +187,21 @@ describe('HEAD of a representation that is made', () => {
     expect((await send('HEAD', '/docs/a.bin', [text])).field('Content-Length')).toBe('16')
     expect((await send('GET', '/docs/a.bin', [text])).text).toBe('text of 26 bytes')
   })
+
+  it.each([[7], [{}], [[1, 2]], [new ArrayBuffer(2)], [new String('x')]])(
+    'is 500, as GET is, where render returns what is no content: %j',
+    async (content) => {
+      const errors: unknown[] = []
+      const odd = { type: 'text/plain', render: () => content as never }
+      const resources = { '/docs/{name}': document({ representations: [odd] }) }
+      const { send } = await serveFixtures({ resources, onError: (error) => errors.push(error) })
+      for (const method of ['HEAD', 'GET']) {
+        expect((await send(method, '/docs/a.bin', ['Accept: text/plain'])).status).toBe(500)
+      }
+      const report = expect.stringContaining('render returns text or a Uint8Array')
+      expect(errors.map(String)).toEqual([report, report])
+    },
+  )
 })
 
 describe('Accept that names nothing that there is (RFC 9110 §12.5.1, §15.5.7)', () => {
