@@ -161,25 +161,21 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   function perform(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply> {
     const key = targetOf(exchange.req)
     const inTurn = (attempts: number): MaybePromise<Reply> =>
-      turns.take(
-        key,
-        () => andThen(load(exchange), (current) => apply(exchange, parsed, current, attempts)),
-        'go-on',
-        exchange,
-      )
+      turns.take(key, () => applyAnew(exchange, parsed, attempts), 'go-on', exchange)
     if (turns.isTaken(key)) return inTurn(1)
     return andThen(attempt(exchange, parsed, current), (reply) => (reply === 'conflict' ? inTurn(2) : reply))
   }
 
-  function apply(exchange: Exchange, parsed: ParsedPatch, current: Target, attempts: number): MaybePromise<Reply> {
-    return andThen(attempt(exchange, parsed, current), (reply) => {
+  /** Applies it to the state that there is now, until no other change comes between. */
+  async function applyAnew(exchange: Exchange, parsed: ParsedPatch, attempts: number): Promise<Reply> {
+    for (; ; attempts++) {
+      const reply = await attempt(exchange, parsed, await load(exchange))
       if (reply !== 'conflict') return reply
       if (attempts === MAX_ATTEMPTS) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
       }
-      const reloaded = attempts < PATIENT_ATTEMPTS ? load(exchange) : pause(attempts).then(() => load(exchange))
-      return andThen(reloaded, (current) => apply(exchange, parsed, current, attempts + 1))
-    })
+      if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
+    }
   }
 
   function attempt(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply | 'conflict'> {
