@@ -113,7 +113,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       attempt: record.attempts,
       signal,
     })
-    // `false` does not mean that the work has failed, and the letters of a text are no properties.
+    // The properties of a text would be its letters, and `false` would be lost.
     if (members !== undefined && members !== null && !hasProperties(members)) {
       throw new TypeError(`process of ${record.pattern} returns properties, or nothing, not ${describeValue(members)}.`)
     }

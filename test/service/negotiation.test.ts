@@ -189,7 +189,7 @@ describe('HEAD of a representation that is made', () => {
   })
 
   it.each([[7], [{}], [[1, 2]], [new ArrayBuffer(2)], [new String('x')]])(
-    'is 500, as GET is, where render returns what is no content: %j',
+    'is 500, as GET is, where render returns neither text nor bytes: %j',
     async (content) => {
       const errors: unknown[] = []
       const odd = { type: 'text/plain', render: () => content as never }
