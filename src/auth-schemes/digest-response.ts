@@ -100,7 +100,7 @@ export function findByFunction(
     })
 }
 
-/** Whether a secret is a hash for Basic, with which no user could log in. */
+/** Whether a secret is a hash for Basic, with which no user could log in by Digest. */
 function isHashed(secret: unknown): boolean {
   return typeof secret === 'string' && secret.startsWith('$scrypt$')
 }

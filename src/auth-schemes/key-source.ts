@@ -5,7 +5,7 @@ import { isWithin } from '../core/forward-clock.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
 import type { JwtOptions } from './jwt-options.ts'
-import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
+import { formatKeyIdentity, isImportable, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 
 /** Where verification keys come from. */
 export interface KeySource {
@@ -92,7 +92,7 @@ export function createRemoteKeySource(
     }
     fetchedAt = Date.now()
     // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
-    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)))
+    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)) && isImportable(key))
     if (isUsable) availability.succeed()
     else availability.fail(describeUseless)
   }

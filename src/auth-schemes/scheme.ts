@@ -90,7 +90,7 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   return { scheme, id: name, claims }
 }
 
-/** The answer of a function to a question. @throws TypeError for another: it would be a refusal that is not reported */
+/** The answer of a function to a question. @throws TypeError for another: the operator would not hear of the refusal */
 export function requireAnswer(name: string, answer: unknown): boolean {
   if (typeof answer === 'boolean') return answer
   throw new TypeError(`${name} returns true or false, not ${describeValue(answer)}.`)

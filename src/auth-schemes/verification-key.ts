@@ -115,7 +115,8 @@ function readJwk(jwk: JsonWebKeyLike): VerificationKey {
   return key
 }
 
-function isImportable({ material }: VerificationKey): boolean {
+/** Whether a JWK is a key that is long enough. */
+export function isImportable({ material }: VerificationKey): boolean {
   try {
     const { asymmetricKeyDetails } = createPublicKey({ key: { ...(material as PublicJwk) }, format: 'jwk' })
     return (asymmetricKeyDetails?.modulusLength ?? 2048) >= 2048

@@ -92,7 +92,8 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
   if (status === error.status) {
     for (const [name, value] of Object.entries(error.headers)) {
       const key = name.toLowerCase()
-      if (OF_CONTENT.has(key) || names.has(key)) continue
+      // The content may be of the type that the error says.
+      if ((OF_CONTENT.has(key) && key !== 'content-type') || names.has(key)) continue
       names.add(key)
       for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
     }

@@ -71,8 +71,8 @@ export interface HttpErrorOptions {
   /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
   readonly detail?: string
   /**
-   * Header fields of the answer: name and value, or name and list of values where the field is sent more than once. Those that
-   * describe its content, such as Content-Type and Content-Length, are not sent.
+   * Header fields of the answer: name and value, or name and list of values where the field is sent more than once.
+   * Content-Length and others that describe its content are not sent, nor is Content-Type without a `formatError`.
    */
   readonly headers?: ErrorHeaders
   /** Faults in the content, or in the query. */

@@ -476,7 +476,7 @@ describe('a token that has been verified', () => {
   })
 
   it.each([undefined, null, 0, '', true])(
-    'is refused where isRevoked gives %j: only false lets it pass, and the operator hears of any other value',
+    'is refused where isRevoked gives %j: only false lets it pass, and the operator hears of all but true',
     async (revoked) => {
       const { send, failures } = await serve({ isRevoked: () => revoked as boolean })
       const token = bearerHeader(issue(rsa))

@@ -22,7 +22,7 @@ async function withGuard(options: AuthOptions, use: (server: GuardedServer) => P
 const BASIC = { headers: { Authorization: basicCredentials('ada', 'wrong') } }
 const BEARER = { headers: { Authorization: 'Bearer abc' } }
 
-describe('a verifier that returns an object without a name', () => {
+describe('a verifier that returns an object with neither id nor claims', () => {
   const results: readonly (readonly [string, unknown])[] = [
     ['rows of a query that found none', []],
     ['the result of a query', { rows: [], rowCount: 0 }],
@@ -33,7 +33,7 @@ describe('a verifier that returns an object without a name', () => {
     ['an id that is not there', { id: undefined }],
     ['an empty object', {}],
   ]
-  it.each(results)('lets no user in, and is reported: %s', async (_, result) => {
+  it.each(results)('refuses the request, and is reported: %s', async (_, result) => {
     const verify = () => result as never
     for (const [scheme, sent] of [
       [basic({ verify }), BASIC],
@@ -91,7 +91,7 @@ describe('a function of digest that returns what it must not', () => {
   })
 })
 
-describe('a throttle that returns something else than a time', () => {
+describe('a throttle that returns neither a number nor nothing', () => {
   const times: readonly (readonly [string, unknown])[] = [
     ['the record of a limiter', { msBeforeNext: 5000 }],
     ['text', '5000'],

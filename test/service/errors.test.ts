@@ -204,7 +204,13 @@ describe('an HttpError with the fields of a response that a hook was given', () 
     ['by the service', {}],
     [
       'by formatError',
-      { formatError: ({ status }) => ({ status, headers: ['Transfer-Encoding', 'chunked'], body: 'Later.' }) },
+      {
+        formatError: ({ status }) => ({
+          status,
+          headers: ['Content-Type', 'text/plain', 'Transfer-Encoding', 'chunked'],
+          body: 'Later.',
+        }),
+      },
     ],
   ]
   it.each(formats)('is answered without those that describe the content: %s (RFC 9112 §6.3)', async (_, options) => {

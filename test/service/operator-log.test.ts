@@ -208,6 +208,18 @@ describe('the log option', () => {
     ],
     ['sending a web page', () => '<!doctype html>', 503, /not a JWK Set; .* 503\.$/],
     ['sending no key that can verify', () => ({ keys: [] }), 401, /^jwt found no key for .*RS256.* 401\.$/],
+    [
+      'sending a key that is too short',
+      () => ({ keys: [{ kty: 'RSA', n: Buffer.alloc(128, 0xc5).toString('base64url'), e: 'AQAB' }] }),
+      401,
+      /^jwt found no key for .*RS256.* 401\.$/,
+    ],
+    [
+      'sending a key that is none',
+      () => ({ keys: [{ kty: 'EC', crv: 'P-256', x: 'AQAB', y: 'AQAB' }] }),
+      401,
+      /^jwt found no key for .*RS256.* 401\.$/,
+    ],
   ]
   it.each(issuers)(`reports once that the issuer of keys is %s ${POINT}`, async (_, jwks, status, message) => {
     const { entries, log } = keep()
