@@ -9,7 +9,6 @@ import { splitProperties } from '../actions/server-properties.ts'
 import { idOf } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
-import { describeValue, hasProperties } from '../core/option-values.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import { inTime } from './in-time.ts'
@@ -113,10 +112,6 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       attempt: record.attempts,
       signal,
     })
-    // The properties of a text would be its letters, and `false` would be lost.
-    if (members !== undefined && members !== null && !hasProperties(members)) {
-      throw new TypeError(`process of ${record.pattern} returns properties, or nothing, not ${describeValue(members)}.`)
-    }
     await inTime(settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record)))
   }
 

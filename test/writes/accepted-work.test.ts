@@ -123,17 +123,6 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
-  it.each([[false], ['done'], [[1]], [new Map()]])(
-    'fails where the work returns what has no properties: %j',
-    async (result) => {
-      const target = await start(() => result as never, { maxAttempts: 1 })
-      await target.send('POST', '/jobs', jsonOf({ text: 'abc' }))
-      const { id, text, problem } = (await until(target, '/jobs/1', 'failed')).json()
-      expect([id, text, problem.status]).toEqual([1, 'abc', 500])
-      await target.close()
-    },
-  )
-
   it('fails for good with a problem (DESIGN §3)', async () => {
     const target = await start(() => {
       throw new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'A virus.' })
