@@ -58,18 +58,6 @@ interface XhrRequest {
 const CHUNK = 65_536
 
 /**
- * Whether content is of a class of the platform: also of that of another window, or of the package of a `fetch`. JSON
- * shows nothing of it.
- */
-export function isOfClass(content: unknown, ...names: readonly string[]): boolean {
-  return names.includes(Object.prototype.toString.call(content).slice(8, -1))
-}
-
-export function isBlob(content: unknown): content is Blob {
-  return isOfClass(content, 'Blob', 'File')
-}
-
-/**
  * Sends a request. Progress is seen where the platform shows it: by XMLHttpRequest in browsers, whose `fetch` streams
  * content over HTTP/2 only, if at all; by a stream elsewhere.
  */
@@ -81,7 +69,7 @@ export function sendContent(
 ): Promise<FetchResponse> {
   const send = fetch ?? (globalThis.fetch as Fetch)
   const { body, onProgress } = content ?? {}
-  if (onProgress === undefined || !isBlob(body)) return send(url, { ...options, body } as FetchOptions)
+  if (onProgress === undefined || !(body instanceof Blob)) return send(url, { ...options, body } as FetchOptions)
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
   if (fetch === undefined && Xhr !== undefined) return sendByXhr(new Xhr(), url, options, body, onProgress)
   return send(url, { ...options, body: streamBlob(body, onProgress), duplex: 'half' })

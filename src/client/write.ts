@@ -1,6 +1,5 @@
 import { equalJson, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import type { AnyPath, AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
-import { isBlob, isOfClass } from './fetch.ts'
 import { type Call, readDocument, readWritten } from './read.ts'
 import {
   type Answer,
@@ -167,13 +166,13 @@ export async function createItem(
   content: unknown,
 ): Promise<CreateResult<AnyPath, string>> {
   const { key = crypto.randomUUID(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
-  const form = isOfClass(content, 'FormData') ? (content as FormData) : undefined
-  const blob = isBlob(content) || isOfClass(content, 'Uint8Array') ? toBlob(content as Blob | Uint8Array) : undefined
-  const type = form ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
+  const isForm = content instanceof FormData
+  const blob = content instanceof Blob || content instanceof Uint8Array ? toBlob(content) : undefined
+  const type = isForm ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
   const answer = await call.send(call, {
     method: 'POST',
     headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
-    content: { body: form ?? blob ?? JSON.stringify(content) },
+    content: { body: isForm ? content : (blob ?? JSON.stringify(content)) },
     isRepeatable: repeat,
   })
   const { status } = answer
@@ -191,7 +190,7 @@ function describeOperation<Value>(answer: Answer, url: string): Operation<Value>
 }
 
 export function toBlob(content: Blob | Uint8Array | string): Blob {
-  return isBlob(content) ? content : new Blob([content as string])
+  return content instanceof Blob ? content : new Blob([content as string])
 }
 
 export function typeOf(blob: Blob): string {

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { runInNewContext } from 'node:vm'
-import { fetch, FormData as OtherFormData } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { createResourceClient, expectSuccess, type ResourceFile } from '../../src/client.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -78,30 +76,6 @@ describe('upload and download', () => {
     expect(document.value).toMatchObject({ id: 1, name: 'Ada', photo: { name: 'ada.png', type: 'image/png', size: 6 } })
     const { file } = expectSuccess(await client.download('/people/{id}/photo', { id: 1 }))
     expect((await collect(file)).toString()).toBe('pixels')
-  })
-
-  it('sends forms, blobs and bytes of a class that is not the global one: of a package, or of another window', async () => {
-    const { base, client } = await open()
-    const form = new OtherFormData()
-    form.set('name', 'Ada')
-    form.set('photo', new File(['pixels'], 'ada.png', { type: 'image/png' }))
-    const people = createResourceClient<typeof resources>(base, { fetch })
-    const { document } = expectSuccess(await people.create('/people', form as FormData))
-    expect(document.value).toMatchObject({ name: 'Ada', photo: { type: 'image/png', size: 6 } })
-
-    const inner = new Blob(['text'], { type: 'text/plain' })
-    const methods = ['arrayBuffer', 'slice', 'stream'] as const
-    const bound = methods.map((name) => [name, inner[name].bind(inner)] as const)
-    const blob = { ...Object.fromEntries(bound), size: 4, type: 'text/plain', [Symbol.toStringTag]: 'Blob' }
-    for (const [name, onProgress] of Object.entries({ a: undefined, b: () => undefined })) {
-      const options = onProgress === undefined ? {} : { onProgress }
-      expectSuccess(await client.upload('/files/{name}', { name }, 'absent', blob as never, options))
-      const { file } = expectSuccess(await client.download('/files/{name}', { name }))
-      expect([file.contentType, (await collect(file)).toString()]).toEqual(['text/plain', 'text'])
-    }
-    const bytes = runInNewContext('new Uint8Array([1, 2, 3])') as Uint8Array
-    expectSuccess(await client.create('/blobs', bytes))
-    for await (const entry of client.list('/blobs')) expect(entry).toMatchObject({ size: 3 })
   })
 
   it('continues a transfer that breaks where it broke (RFC 9110 §13.1.5)', async () => {
