@@ -225,6 +225,8 @@ export function wherePageFollows(load: Action['load']): Action['load'] {
     const { collection, name } = splitPath(exchange.path)
     const { authorize, context } = exchange.route
     const size = Buffer.byteLength(name)
+    // Where maxTargetLength is small, the names are not to blame.
+    if (size <= USUAL_NAME) return load(exchange)
     // A page may have to end behind an item that the client may not see.
     const cursor = ((BINDING + (authorize === undefined ? size : sealedSize(size))) * 4) / 3
     if (formatPath(collection).length + LONGEST_QUERY.length + cursor <= context.maxTargetLength) return load(exchange)

@@ -77,12 +77,8 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   const own = readProperty(user, 'id')
   const name = own ?? id
   // Rows of a query that found none, a Response and a boxed false have neither.
-  const hasNeither = (own ?? claims) === undefined
-  if (
-    hasNeither ||
-    typeof name !== 'string' ||
-    (claims !== undefined && (typeof claims !== 'object' || claims === null))
-  ) {
+  const hasEither = claims === undefined ? typeof own === 'string' : typeof claims === 'object' && claims !== null
+  if (!hasEither || typeof name !== 'string') {
     throw new TypeError(
       `The verifier of ${scheme} returns { id, claims }, one of them at least, true or false; id is text, claims an object.`,
     )

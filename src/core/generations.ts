@@ -10,8 +10,8 @@ export interface Generations<Key, Value> {
 }
 
 /**
- * Makes a map of two generations. What is used moves to the young one; when that has half of the limit it becomes the old
- * one, and what was old and has not been used since is forgotten. There is no order to keep up with every use.
+ * Makes a map of two generations. What is used moves from the old one to the young one. When the young one has half of the
+ * limit, it becomes the old one, and the old one is forgotten.
  * @param limit for the sizes of all values together; 0 keeps nothing
  */
 export function createGenerations<Key, Value>(limit: number): Generations<Key, Value> {

@@ -87,7 +87,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   function takeUser(exchange: Exchange, user: HostUser | false | null | undefined, needed: boolean): undefined {
     const principal = toPrincipal('host', user, '')
     if (principal?.id === '') throw new TypeError('auth: "principal" returns { id } with the name of the user as text.')
-    // Where it is not a cookie, Vary does not name the field by which a user is found: a cache would give him the anonymous answer.
+    // Where it is not a cookie, Vary does not name the field by which users are found: a cache would give them what others get.
     if (!isAmbient || principal !== undefined) exchange.sharing = 'private'
     if (principal === undefined) return needed ? refuse(exchange) : undefined
     exchange.principal = principal

@@ -188,7 +188,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (result === 'conflict') return result
       // `null`, as of a query that found no row, must not count as stored.
       const known: PatchResult = result === undefined ? {} : result
-      return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
+      return createReply(exchange, known, defaultReply, known?.document === undefined ? text : undefined)
     })
   }
 

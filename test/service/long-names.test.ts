@@ -60,3 +60,10 @@ it('a name that is long for its escapes alone is taken', async () => {
   const { send } = await serve(memoryStore(), { resources: { '/notes': collection({ ids: 'string' }) } })
   expect((await send('PUT', `/notes/${'%C3%A9'.repeat(339)}`, JSON_TYPE, '{}')).status).toBe(201)
 })
+
+it('a name of usual length is taken where maxTargetLength leaves no room for any cursor', async () => {
+  const notes = collection({ ids: 'string', authorize: () => true })
+  const { send } = await serve(memoryStore(), { resources: { '/notes': notes }, maxTargetLength: 60 })
+  expect((await send('PUT', `/notes/${'a'.repeat(48)}`, JSON_TYPE, '{}')).status).toBe(201)
+  expect((await send('PUT', `/notes/${'a'.repeat(49)}`, JSON_TYPE, '{}')).status).toBe(414)
+})

@@ -144,7 +144,7 @@ export const creation: readonly Case[] = [
     const last = await create(store, collection, text('last')).catch((error: unknown) => error)
     if (!(last instanceof Error)) claimAssigned(claimResource(last as never, 'No member.'), collection)
     const creation = async () => store.create(collection, text('one too many'))
-    const error = await claimFails(creation, 'There is no safe integer left, and yet a name was assigned.')
+    const error = await claimFails(creation, 'A name was assigned although no safe integer is left.')
     claim(isHttpError(error) && error.status === 507, 'Out of names is not reported as HttpError 507.')
     const { items } = await store.list(collection, { limit: 10 })
     claim(items.length <= 2, 'A creation that failed has left something.')

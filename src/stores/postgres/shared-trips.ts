@@ -90,6 +90,7 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
     // One of them counts as the call that waits for the connection.
     stopCounting(batch, 1)
     try {
+      // The calls of a batch are given up one by one.
       const isSent = await checkOut(async (send, client) => {
         stopWatch(watch)
         const calls = close(batch)
@@ -101,7 +102,6 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
         await send(query)
         for (const [i, { resolve }] of calls.entries()) resolve(query.results[i]!)
         return true
-        // The calls of a batch are given up one by one.
       }, UNENDING)
       if (!isSent) runEachAlone(batch)
     } catch (error) {
