@@ -45,7 +45,7 @@ export function writeContract(sources, clean) {
     '# The store contract',
     '',
     'A store implements `ResourceStore`. What each member means stands below; how to write one, and how to test it, is in',
-    '[stores](stores.md#a-store-of-your-own). Members with * are required. This page is derived from the source.',
+    '[a store of your own](custom-store.md). Members with * are required. This page is derived from the source.',
     '',
     ...sections,
   ].join('\n')

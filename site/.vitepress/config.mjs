@@ -10,7 +10,7 @@ const guide = [
   page('Changes', 'changes'),
   page('Hosts', 'hosts'),
   page('Stores', 'stores'),
-  page('A program with a store of its own', 'custom-store'),
+  page('A store of your own', 'custom-store'),
   page('Security', 'security'),
   page('Exactly once', 'exactly-once'),
   page('Integrity', 'integrity'),
