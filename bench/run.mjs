@@ -5,7 +5,6 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ensureData } from './lib/data.mjs'
-import { writeDoc } from './lib/doc.mjs'
 import { createLauncher, fits, PEERS } from './lib/launch.mjs'
 import { cpuBusy, cpuNs, output, peakMb, resetPeak, rssMb, sleep, stop, stopAll } from './lib/proc.mjs'
 import { workloads } from './lib/workloads.mjs'
@@ -29,7 +28,6 @@ const { values: opt } = parseArgs({
     json: { type: 'string' },
     'node-flags': { type: 'string', default: '' },
     list: { type: 'boolean' },
-    doc: { type: 'string' },
   },
 })
 
@@ -244,4 +242,3 @@ for (const w of list) {
   for (const run of runs) await stop(run.child)
 }
 stopAll()
-if (opt.doc) writeDoc(opt.doc, all, ['raw', 'express', 'koa', 'fastify', 'project'], out)
