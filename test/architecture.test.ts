@@ -26,8 +26,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** The one file that imports each npm package. */
 const PACKAGES: Readonly<Record<string, string>> = {
   jose: 'auth-schemes/jwt.ts',
-  'fast-json-patch': 'client/create-patch.ts',
-  'json-merge-patch': 'client/create-patch.ts',
 }
 
 /** The standalone middleware, each of which may be imported alone. */

@@ -1,11 +1,12 @@
-/// <reference path="./json-merge-patch.d.cts" />
-
-// Not the whole packages: a page needs no other part of json-merge-patch, and the ES module of fast-json-patch makes rollup warn
-// of a top-level `this`.
-import { applyPatch } from 'fast-json-patch/commonjs/core.js'
-import { compare } from 'fast-json-patch/commonjs/duplex.js'
-import generate from 'json-merge-patch/lib/generate.js'
-import { defineMember, equalJson, isJsonObject, type JsonArray, type JsonValue, readMember } from '../core/json.ts'
+import {
+  defineMember,
+  equalJson,
+  formatPointerStep,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  readMember,
+} from '../core/json.ts'
 
 /** A patch document and the media type that names its format. */
 export interface PatchDocument {
@@ -14,7 +15,7 @@ export interface PatchDocument {
 }
 
 /**
- * Makes a patch that leads from one document to another. Every patch is tried before it is returned.
+ * Makes a patch that leads from one document to another.
  * @param prefer `merge`: a merge patch where one can say it (it cannot store null), else a JSON Patch; `json`: always a
  *   JSON Patch, which tells the parts of arrays that changed. Default `merge`
  * @returns the patch; `undefined` when the documents are equal
@@ -25,51 +26,44 @@ export function createPatch(
   prefer: 'merge' | 'json' = 'merge',
 ): PatchDocument | undefined {
   if (equalJson(before, after)) return undefined
-  if (prefer === 'merge') {
-    const patch = attempt(() => (generate(before, after) ?? {}) as JsonValue)
-    if (patch !== undefined && leadsTo(() => applyMergePatch(before, patch), after)) {
-      return { contentType: 'application/merge-patch+json', patch }
-    }
-  }
-  const contentType = 'application/json-patch+json'
-  const patch = attempt(() => compare(before as object, after as object))
-  // It changes the document, and puts parts of the patch into it.
-  const apply = () => applyPatch(structuredClone(before), structuredClone(patch!)).newDocument
-  // Where the documents are of two kinds, each member makes an operation that replaces the whole.
-  if (patch?.every(({ path }) => path) && leadsTo(apply, after)) {
-    return { contentType, patch: patch as unknown as JsonArray }
-  }
-  return { contentType, patch: [{ op: 'replace', path: '', value: after }] }
+  const patch = prefer === 'merge' ? createMergePatch(before, after) : undefined
+  if (patch !== undefined) return { contentType: 'application/merge-patch+json', patch }
+  return { contentType: 'application/json-patch+json', patch: listOperations(before, after, '') }
 }
 
-/** The libraries call members of the documents that happen to have the names of methods. */
-function attempt<Result>(run: () => Result): Result | undefined {
-  try {
-    return run()
-  } catch {
-    return undefined
+/** A merge patch (RFC 7396) that leads to a value; `undefined` where a member is to be null, which removes it instead. */
+function createMergePatch(before: JsonValue | undefined, after: JsonValue): JsonValue | undefined {
+  if (!isJsonObject(after)) return after ?? undefined
+  const base = isJsonObject(before) ? before : {}
+  const patch: Record<string, JsonValue> = {}
+  for (const name of Object.keys({ ...base, ...after })) {
+    const [old, value] = [readMember(base, name), readMember(after, name)]
+    if (equalJson(old, value)) continue
+    const change = value === undefined ? null : createMergePatch(old, value)
+    if (change === undefined) return undefined
+    defineMember(patch, name, change)
   }
+  return patch
 }
 
-/**
- * Whether a patch leads to a document: otherwise it is not sent. The libraries are not safe with every name, that of JSON
- * Patch takes objects and arrays only, and not every change can be said in a merge patch.
- */
-function leadsTo(apply: () => JsonValue, after: JsonValue): boolean {
-  return attempt(() => equalJson(apply(), after)) === true
-}
-
-/** Applies a merge patch (RFC 7396 §2) to a copy of the document. */
-function applyMergePatch(document: JsonValue | undefined, patch: JsonValue): JsonValue {
-  if (!isJsonObject(patch)) return patch
-  const merged: Record<string, JsonValue> = {}
-  const before = isJsonObject(document) ? document : {}
-  for (const name of Object.keys(before)) {
-    if (readMember(patch, name) === undefined) defineMember(merged, name, before[name]!)
+/** The operations of a JSON Patch (RFC 6902) that lead to a value. Arrays are compared item by item. */
+function listOperations(before: JsonValue, after: JsonValue, path: string): readonly JsonObject[] {
+  if (equalJson(before, after)) return []
+  if (isJsonObject(before) && isJsonObject(after)) {
+    return Object.keys({ ...before, ...after }).flatMap((name) => {
+      const [old, value] = [readMember(before, name), readMember(after, name)]
+      const member = path + formatPointerStep(name)
+      if (value === undefined) return { op: 'remove', path: member }
+      return old === undefined ? { op: 'add', path: member, value } : listOperations(old, value, member)
+    })
   }
-  for (const name of Object.keys(patch)) {
-    const value = patch[name]!
-    if (value !== null) defineMember(merged, name, applyMergePatch(readMember(before, name), value))
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const shared = Math.min(before.length, after.length)
+    return [
+      ...before.slice(0, shared).flatMap((item, index) => listOperations(item, after[index], `${path}/${index}`)),
+      ...before.slice(shared).map(() => ({ op: 'remove', path: `${path}/${shared}` })),
+      ...after.slice(shared).map((value) => ({ op: 'add', path: `${path}/-`, value })),
+    ]
   }
-  return merged
+  return [{ op: 'replace', path, value: after }]
 }

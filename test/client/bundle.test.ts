@@ -11,7 +11,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { findProgram } from '../real/programs.ts'
 import { resources } from './resources.ts'
 
-/** A bundle of everything that the client exports, as a page loads it: with the texts of licenses. */
+/** A bundle of everything that the client exports, as a page loads it. */
 async function bundle() {
   const { outputFiles, metafile, warnings } = await build({
     entryPoints: ['src/client.ts'],
@@ -34,9 +34,9 @@ async function bundle() {
 }
 
 describe('the client in a bundle', () => {
-  it('has at most 12 kB, gzipped, with both patch libraries (issue 21: the client)', async () => {
+  it('has at most 8 kB, gzipped (issue 21: the client)', async () => {
     const { code } = await bundle()
-    expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(12_000)
+    expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(8_000)
   })
 
   it('holds nothing of the server, and imports nothing', async () => {

@@ -1,4 +1,4 @@
-/// <reference path="../../src/client/json-merge-patch.d.cts" />
+/// <reference path="./json-merge-patch.d.cts" />
 
 import fc from 'fast-check'
 import fastJsonPatch from 'fast-json-patch'
