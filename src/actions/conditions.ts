@@ -102,7 +102,7 @@ export function performForeseen(
 
 function judgeFirst(exchange: ResourceExchange, error: unknown): MaybePromise<never> {
   const isJudged = exchange.foreseenVersion === undefined
-  if (isJudged || !isHttpError(error) || error.status >= 500 || exchange.hasLeft) throw error
+  if (isJudged || !isHttpError(error) || error.status >= 500) throw error
   return andThen(exchange.action.load(exchange), () => {
     checkConditions(exchange)
     throw error

@@ -25,8 +25,11 @@ export interface FirstAnswer {
 const NOT_REPEATED: readonly string[] = ['Date', 'Last-Modified']
 /** Fields that describe the content. */
 const OF_CONTENT: readonly string[] = [
-  ...['Content-Type', 'Content-Length', 'Content-Location', 'Content-Language', 'Content-Disposition'],
-  ...['X-Content-Type-Options', 'Content-Security-Policy'],
+  'Content-Type',
+  'Content-Length',
+  'Content-Location',
+  'Content-Language',
+  'Content-Disposition',
 ]
 
 /**

@@ -54,9 +54,9 @@ function findParent(route: Route, path: string): string {
 async function isVisible(exchange: ResourceExchange, path: string): Promise<boolean> {
   const { store, findRoute } = exchange.route.context
   const own = findRoute(path)
-  // A collection below an alias is another one than that below the path of the singleton, and not removed with it.
-  if (own === undefined || (own.storePath ?? path) !== path) return false
+  if (own === undefined) return false
   if (own.hasParent && !(await isVisible(exchange, findParent(own, path)))) return false
+  // Nothing is under an alias: a collection below one is another one than that below the path of the singleton.
   const state = await store.read(path, new ReadUntilLeft(exchange, {}))
   return isResource(state) && mayShow(exchange, state)
 }

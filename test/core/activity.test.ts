@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createActivity } from '../../src/core/activity.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 
@@ -31,5 +31,26 @@ describe('what is under way while a service drains', () => {
     expect(await Promise.race([drained, wait(50)])).toBe('waits')
     activity.end(exchanges[2]!)
     expect(await Promise.race([drained, wait(5000)])).toBe('drained')
+  })
+
+  it('is waited for anew where a request comes whose client is there, by all who drain, and then by no timer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const activity = createActivity(2000)
+    const [hung, late] = [createExchange(), createExchange()]
+    hung.hasLeft = true
+    activity.begin(hung)
+    const ended: string[] = []
+    for (const name of ['first', 'second']) void activity.drain().then(() => ended.push(name))
+    vi.advanceTimersByTime(1900)
+    activity.begin(late)
+    vi.advanceTimersByTime(100)
+    late.hasLeft = true
+    vi.advanceTimersByTime(2000)
+    await wait(0)
+    expect(ended).toEqual([])
+    vi.advanceTimersByTime(100)
+    await wait(0)
+    expect([ended.sort(), vi.getTimerCount()]).toEqual([['first', 'second'], 0])
+    vi.useRealTimers()
   })
 })

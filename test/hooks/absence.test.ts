@@ -41,18 +41,21 @@ describe.each(['memoryStore', 'sqliteStore'])('PUT that found nothing, where rem
     await target.close()
   })
 
-  it('leaves alone what another has written and removed meanwhile, outside its scope', async () => {
-    const store = createStore()
-    const schema = meanwhile(async () => {
-      await store.write('/notes/1', theirs, { expect: 'absent' })
-      await store.remove('/notes/1', { expect: 'any', mode: 'hide' })
-    })
-    const notes = collection({ deletion: 'soft', scope, clientIds: true, schema })
-    const target = await start(store, { '/notes': notes })
-    const answer = await target.send('PUT', '/notes/1', jsonOf({ n: 1 }, as('ada')))
-    expect([answer.status, await readBody(store)]).toEqual([404, theirs.body])
-    await target.close()
-  })
+  it.each([{}, { conflict: () => undefined }])(
+    'leaves alone what another has written and removed meanwhile, outside its scope (%o)',
+    async (hooks) => {
+      const store = createStore()
+      const schema = meanwhile(async () => {
+        await store.write('/notes/1', theirs, { expect: 'absent' })
+        await store.remove('/notes/1', { expect: 'any', mode: 'hide' })
+      })
+      const notes = collection({ deletion: 'soft', scope, clientIds: true, schema, ...hooks })
+      const target = await start(store, { '/notes': notes })
+      const answer = await target.send('PUT', '/notes/1', jsonOf({ n: 1 }, as('ada')))
+      expect([answer.status, await readBody(store)]).toEqual([404, theirs.body])
+      await target.close()
+    },
+  )
 
   it('is gone for those who could see what another removes meanwhile, and was never there for others', async () => {
     for (const [owner, status] of [

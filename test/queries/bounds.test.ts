@@ -42,6 +42,22 @@ describe('a list of a collection with query', () => {
     expect([idsOf(first.text), idsOf(second.text)]).toEqual([[1], [3]])
   })
 
+  it('takes no cursor of a list that shows what was removed where it does not, nor the other way round', async () => {
+    const { send } = await serveTasks({ deletion: 'soft', authorize: () => true })
+    const walk = async (query: string): Promise<string> => {
+      const link = (await send('GET', `/tasks?limit=1${query}`)).field('link')
+      return new URL(linkOf(link, 'next')!, 'http://a').searchParams.get('after')!
+    }
+    for (const [query, other] of [
+      ['', '&deleted=true'],
+      ['&deleted=true', ''],
+    ]) {
+      const after = await walk(query!)
+      expect((await send('GET', `/tasks?limit=1${query}&after=${after}`)).status).toBe(200)
+      expect((await send('GET', `/tasks?limit=1${other}&after=${after}`)).status).toBe(400)
+    }
+  })
+
   it('takes no cursor that a client has made for a query by a sensitive property', async () => {
     const { send } = await serveTasks({ query: { ...QUERY, ...SECRET } })
     for (const _ of [6, 7]) await send('POST', '/tasks', [JSON_TYPE], '{"ssn":"a"}')

@@ -43,6 +43,16 @@ describe('QUERY (RFC 10008)', () => {
     expect((await send('GET', second.field('Location')!)).text).toBe(second.text)
   })
 
+  it('says where the same GET is while its target is not longer than maxTargetLength', async () => {
+    const { send } = await serveTasks({}, { maxTargetLength: 60 })
+    const places: unknown[] = []
+    for (const length of [60, 61]) {
+      const query = 'status='.padEnd(length - '/tasks?'.length, 'x')
+      places.push((await send('QUERY', '/tasks', [FORM], query)).field('Location')?.length)
+    }
+    expect(places).toEqual([60, undefined])
+  })
+
   it('has 304, and a tag that changes with the query', async () => {
     const { send } = await serveTasks()
     const tag = (await send('QUERY', '/tasks', [FORM], 'status=x')).field('ETag')

@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -163,7 +164,7 @@ describe('a private cache (RFC 9111 §4.1)', () => {
     const forUser = { type: 'text/csv', render: (_: Uint8Array, { principal }: RequestView) => `for ${principal?.id}` }
     const { send } = await serve(memoryStore(), {
       resources: { '/docs/{name}': document({ types: ['text/plain'], representations: [forUser] }) },
-      auth: { schemes: [basic({ realm: 'test', accounts })], requireAuth: 'writes' },
+      auth: { schemes: [basic({ realm: 'test', accounts }), bearer((id) => ({ id }))], requireAuth: 'writes' },
     })
     const bob = `Authorization: Basic ${btoa('bob:builder')}`
     const csv = 'Accept: text/csv'
@@ -171,6 +172,8 @@ describe('a private cache (RFC 9111 §4.1)', () => {
     const users = [
       ['for ada', [ada]],
       ['for bob', [bob]],
+      // Another user, whom another scheme knows under the same name.
+      ['for ada', ['Authorization: Bearer ada']],
       ['for undefined', []],
     ] as const
     const tags: string[] = []

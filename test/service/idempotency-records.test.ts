@@ -120,6 +120,26 @@ it('records of one definition are swept where another keeps its own for good', a
   await vi.waitFor(async () => expect(await count(store)).toBe(1), 30_000)
 })
 
+it('tells the store for how long a record is kept, where that ends', async () => {
+  const store = memoryStore()
+  const seen: unknown[] = []
+  const create: typeof store.create = (path, content, { related, ...options } = {}) =>
+    store.create(path, content, {
+      ...options,
+      related(name, state) {
+        const writes = related!(name, state)
+        seen.push(writes.map(({ retention }) => retention))
+        return writes
+      },
+    })
+  const keyed = (idempotencyRetention: number) => collection({ idempotency: 'optional', idempotencyRetention })
+  const resources = { '/a': keyed(Number.POSITIVE_INFINITY), '/b': keyed(HOUR) }
+  const { send } = await serve({ ...store, create }, { resources, now: () => NOW })
+  const fields = ['Content-Type: application/json', 'Idempotency-Key: "0123456789abcdef"']
+  for (const path of ['/a', '/b']) expect((await send('POST', path, fields, '{}')).status).toBe(201)
+  expect(seen).toEqual([[undefined], [HOUR]])
+})
+
 it('records are left alone once the service is closed', async () => {
   const store = memoryStore()
   const list = vi.spyOn(store, 'list')

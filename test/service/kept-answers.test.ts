@@ -7,6 +7,7 @@ import { createResourceService, type ResourceService } from '../../src/service/c
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { checkAnswer, formatRequest } from '../support/ask.ts'
 import { runServer } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
@@ -171,4 +172,19 @@ describe('what is kept of an answer', () => {
       expect([again.status, again.field('cache-control')]).toEqual([304, 'no-cache'])
     }
   })
+})
+
+it('a date becomes strong once its second is over, also of a state that was read within it (RFC 9110 §8.8.2.2)', async () => {
+  const lastModified = Date.UTC(2026, 0, 1)
+  const state = { path: '/a', version: '1', lastModified, contentType: 'text/plain', body: 'text', size: 4 }
+  let now = lastModified + 100
+  const store: ResourceStore = { ...memoryStore(), read: async () => state as StoredResource }
+  const send = await listen(createResourceService(store, { now: () => now }))
+  const fields = ['Range: bytes=0-1', `If-Range: ${new Date(lastModified).toUTCString()}`]
+  const statuses: number[] = []
+  for (const time of [100, 200, 1000]) {
+    now = lastModified + time
+    statuses.push((await send('GET', '/a', fields)).status)
+  }
+  expect(statuses).toEqual([200, 200, 206])
 })

@@ -123,6 +123,13 @@ describe.each([
   })
 })
 
+it('an accepted item takes no file whose name could not be the last segment of its path', async () => {
+  target = await startService({ resources: { '/docs': collection({ create: 'accepted' }) } })
+  for (const name of ['.', '..', '../2', 'a/b', 'a\\b']) {
+    expect((await target.send('POST', '/docs', multipartOf([{ ...FILE, name }]))).status, name).toBe(422)
+  }
+})
+
 describe('PUT of an item with files (issue 17, 9)', () => {
   it('is verbatim where it brings all that is stored, and says so (RFC 9110 §9.3.4)', async () => {
     await start({ schema: strict })

@@ -99,10 +99,10 @@ describe('PUT with If-Match where tags are versions', () => {
     expect(await put('/items/7', '{"a":', { 'If-Match': tag })).toBe(404)
   })
 
-  it('answers for a store that is away at once, and asks it nothing more', async () => {
+  it.each([500, 503])('answers %i of the store at once, and asks it nothing more', async (status) => {
     const { put, calls, inner } = await start()
-    Object.assign(inner, { write: () => Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE')) })
-    expect([await put('/docs/a', '{"a":2}', { 'If-Match': '"old"' }), calls.join()]).toEqual([503, 'write'])
+    Object.assign(inner, { write: () => Promise.reject(new HttpError(status, 'ERR_UNAVAILABLE')) })
+    expect([await put('/docs/a', '{"a":2}', { 'If-Match': '"old"' }), calls.join()]).toEqual([status, 'write'])
   })
 
   it.each([

@@ -4,6 +4,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -57,6 +58,23 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
     expect(seen(await create(two))).toEqual([201, '/users/1', '?1'])
     expect(seen(await create(two, '/users/1/notes'))).toEqual([201, '/users/1/notes/1', undefined])
     expect(await count(store)).toBe(1)
+  })
+
+  it('has no record that is looked for once more where the store is away', async () => {
+    const sound = memoryStore()
+    const calls: string[] = []
+    const store: ResourceStore = {
+      ...sound,
+      read(path, options) {
+        calls.push('read')
+        return sound.read(path, options)
+      },
+      create() {
+        calls.push('create')
+        return Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE'))
+      },
+    }
+    expect([(await create(await start({}, store))).status, calls]).toEqual([503, ['read', 'create']])
   })
 
   it('belongs to the target: the same key at two mounts is two keys', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Authorize } from '../../src/actions/hook-types.ts'
+import { sealCursor } from '../../src/actions/sealed-cursor.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
@@ -519,4 +520,32 @@ describe('a listing of entries that authorize judges', () => {
     await seed(target.store, '/notes/2', { owner: 'bob' })
     expect([await ids('/notes', 'ann'), await ids('/notes', 'bob')]).toEqual([[1], [2]])
   })
+})
+
+it('a sealed cursor has a nonce of its list: one that seals twice gives the key of its authentication away (NIST SP 800-38D §8)', async () => {
+  const route = { context: { store: memoryStore() } }
+  const sealIn = async (storePath: string): Promise<string> => {
+    const sealed = await sealCursor({ storePath, route } as never, 'a')
+    return Buffer.from(sealed.slice('\0sealed:'.length), 'base64url').toString('hex', 0, 12)
+  }
+  const [first, other, again] = [await sealIn('/a'), await sealIn('/b'), await sealIn('/a')]
+  expect([first === other, first === again]).toEqual([false, true])
+})
+
+it('cursors keep one key where a store that was silent for long keeps none', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const answers: (() => void)[] = []
+  const store: ResourceStore = {
+    ...memoryStore(),
+    read: () => new Promise((resolve) => answers.push(() => resolve(undefined))),
+    write: () => Promise.reject(new HttpError(404, 'ERR_NOT_FOUND')),
+  }
+  const seal = () => sealCursor({ storePath: '/a', route: { context: { store } } } as never, 'a')
+  const first = seal()
+  vi.advanceTimersByTime(5000)
+  const second = seal()
+  for (const answer of answers) answer()
+  const cursors = [await first, await second, await seal()]
+  vi.useRealTimers()
+  expect(new Set(cursors).size).toBe(1)
 })

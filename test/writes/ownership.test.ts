@@ -307,6 +307,17 @@ describe('a resource that was deleted', () => {
   })
 })
 
+it('a removed item looks as if it never existed where authorize needs its content, and throws', async () => {
+  const authorize: Authorize = (principal, _request, current) =>
+    current === undefined || (current.value as { owner: string }).owner === principal?.id
+  target = await startService({ resources: { '/notes': collection({ authorize }) }, auth })
+  await target.send('POST', '/notes', jsonOf({ owner: 'ada' }, as('ada')))
+  expect((await target.send('DELETE', '/notes/1', { fields: as('ada') })).status).toBe(204)
+  for (const user of ['ada', 'eve']) {
+    expect((await target.send('GET', '/notes/1', { fields: as(user) })).status).toBe(404)
+  }
+})
+
 describe('files of an item', () => {
   const upload = (fields: Readonly<Record<string, string>> = {}): SendOptions =>
     multipartOf(

@@ -90,11 +90,15 @@ describe('text that a parser has left', () => {
     const server = app.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const post = async (count: number) => {
-      const body = JSON.stringify({ a: 'ü'.repeat(count) })
-      return (await send(port, 'POST', '/c', { fields: JSON_TYPE, body, chunked: true })).status
+    const post = async (fields: Readonly<Record<string, string>>, body: string) =>
+      (await send(port, 'POST', '/c', { fields, body, chunked: true })).status
+    for (const count of [46, 47]) {
+      const statuses = [
+        await post(JSON_TYPE, JSON.stringify({ a: 'ü'.repeat(count) })),
+        await post(FORM, `a=${'%C3%BC'.repeat(15)}${'ü'.repeat(count - 42)}`),
+      ]
+      expect(statuses).toEqual(count === 46 ? [201, 201] : [413, 413])
     }
-    expect([await post(46), await post(47)]).toEqual([201, 413])
     server.close()
     await service.close()
   })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
@@ -54,6 +55,51 @@ describe('PUT', () => {
         undefined,
       ])
     }
+    await target.close()
+  })
+
+  it('answers without validators where a byte order mark was left out (RFC 9110 §9.3.4)', async () => {
+    const answer = await demo.send('PUT', '/docs/marked.json', { fields: JSON_TYPE, body: '\ufeff{"a":1}' })
+    expect([answer.status, answer.field('etag'), answer.field('last-modified')]).toEqual([201, undefined, undefined])
+    expect((await demo.send('GET', '/docs/marked.json')).text).toBe('{"a":1}')
+  })
+
+  it('hands over as a stream what becomes large when it is decoded', async () => {
+    const store = memoryStore()
+    const bodies: unknown[] = []
+    const write: typeof store.write = (path, content, options) => {
+      bodies.push(content.body)
+      return store.write(path, content, options)
+    }
+    const target = await startService({ contentCodings: ['gzip'] }, { ...store, write })
+    const fields = { ...TEXT, 'Content-Encoding': 'gzip' }
+    const text = randomBytes(5000).toString('hex')
+    for (const times of [1, 20]) {
+      await target.send('PUT', '/a', { fields, body: gzipSync(text.repeat(times)) })
+      expect((await target.send('GET', '/a')).text).toHaveLength(10_000 * times)
+    }
+    expect(bodies.map((body) => body instanceof Uint8Array)).toEqual([true, false])
+    await target.close()
+  })
+
+  it('without a condition goes on without its turn where 256 others wait for theirs', async () => {
+    const store = memoryStore()
+    let open = (): void => {}
+    const isOpen = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let arrived = 0
+    const write: typeof store.write = async (...values) => {
+      arrived++
+      await isOpen
+      return store.write(...values)
+    }
+    const target = await startService({}, { ...store, write })
+    const answers = Array.from({ length: 259 }, () => target.send('PUT', '/a', { fields: TEXT, body: 'x' }))
+    await Promise.race([expect.poll(() => arrived).toBe(3), ...answers])
+    open()
+    const statuses = (await Promise.all(answers)).map(({ status }) => status)
+    expect(statuses.filter((status) => status !== 201 && status !== 204)).toEqual([])
     await target.close()
   })
 
