@@ -111,7 +111,7 @@ export function logFailure(what: string, error: unknown): void {
 }
 
 /** What the code that answers for a failure looks at. */
-const NAMES = ['name', 'message', 'code', 'status', 'cause'] as const
+const NAMES = ['name', 'message', 'code', 'status', 'cause', 'detail'] as const
 
 /**
  * What a hook or a store has thrown, as it is; an error in its place where it cannot be looked at: a proxy that throws, or
