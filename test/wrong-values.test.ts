@@ -169,6 +169,10 @@ const cases: [string, () => unknown, string][] = [
       'createResourceClient takes own, enumerable options; "token" is not one.',
     ],
   ),
+  ...[() => new Date(), () => Number.NaN, () => String(Date.now()), async () => Date.now(), () => 5n].map(
+    (now): [string, () => unknown, string] => [`now: ${now}`, service({ now }), 'gives milliseconds since the epoch'],
+  ),
+  ['memoryStore, now: () => undefined', () => memoryStore({ now: () => undefined }), 'memoryStore takes as now: '],
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
 ]
 

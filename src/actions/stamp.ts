@@ -7,7 +7,7 @@ import type { ChangeKind, WriteContext } from './hook-types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
-import { type Document, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
+import { type Document, formatGiven, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
 
 /** What `beforeWrite` is called about. */
 export interface Stamp {
@@ -37,7 +37,7 @@ export function stamp(
   // A value of its own: the hook may change it in place, and another attempt begins with what was sent.
   const value = JSON.parse(JSON.stringify(rest)) as JsonValue
   return andThen(beforeWrite(value, contextOf(exchange, about)), (result: unknown) => {
-    const text = JSON.stringify(result) as string | undefined
+    const text = formatGiven(result, `beforeWrite of ${definition}`)
     const given = text === undefined ? undefined : splitProperties(JSON.parse(text) as JsonValue, properties).rest
     // An item has an id, and is an object.
     if (given === undefined || (properties.includes('id') && !isJsonObject(given))) {

@@ -10,7 +10,8 @@ import {
   readMember,
 } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-text.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue, hasProperties } from '../core/option-values.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
 
@@ -89,13 +90,24 @@ export function validateDocument(
     if (isUnchanged(result?.value as JsonValue, input, sent, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
-    const text = JSON.stringify(result?.value) as string | undefined
+    const text = formatGiven(result?.value, 'The schema')
     const output = text === undefined ? undefined : (JSON.parse(text) as JsonValue)
     // insertId writes into the text of an object: any other text would be broken JSON.
     if (output === undefined || (idMember !== undefined && !isJsonObject(output))) throw new TypeError(NO_VALUE)
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
     return new WrittenDocument(value, value === output ? text : undefined)
+  })
+}
+
+/**
+ * The JSON text of what a function of the user gave; `undefined` where JSON has none.
+ * @throws TypeError for a promise, a Map and the like, at any depth: `{}` would be stored in their place
+ */
+export function formatGiven(value: unknown, giver: string): string | undefined {
+  return JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part !== 'object' || part === null || Array.isArray(part) || hasProperties(part)) return part
+    throw new TypeError(`${giver} gave ${describeValue(atOnce(part))}, of which JSON has no properties.`)
   })
 }
 

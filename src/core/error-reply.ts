@@ -40,7 +40,7 @@ export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
  * or with a coding that the content does not have, the next answer on the connection could not be found (RFC 9112 §6.3).
  */
 const OF_CONTENT: ReadonlySet<string> = new Set(
-  [...CONTENT_FIELDS, 'Content-Encoding'].map((name) => name.toLowerCase()),
+  [...CONTENT_FIELDS, 'Content-Encoding', 'X-Content-Type-Options'].map((name) => name.toLowerCase()),
 )
 
 /** Names and values in turn; a name with several values comes once for each. */
@@ -48,9 +48,23 @@ function listFields(headers: ErrorHeaders): string[] {
   const fields: string[] = []
   for (const [name, value] of Object.entries(headers)) {
     if (OF_CONTENT.has(name.toLowerCase())) continue
-    for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
+    for (const item of typeof value === 'string' ? [value] : value) fields.push(spell(name), item)
   }
   return fields
+}
+
+/** A name as every answer has it, whose own value this one replaces: those of a response of `fetch` have small letters. */
+function spell(name: string): string {
+  return name.replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase())
+}
+
+/** Fields of a connection of HTTP/1: with one of them, a client of HTTP/2 takes the answer for an error (RFC 9113 §8.2.2). */
+const OF_CONNECTION = /^(?:connection|keep-alive|proxy-connection|upgrade|transfer-encoding|te|http2-settings)$/i
+
+/** The same reply without the fields of a connection of HTTP/1, which it may have from a response that a hook was given. */
+export function forHttp2(reply: Reply): Reply {
+  const { headers } = reply
+  return { ...reply, headers: headers.filter((_, i) => !OF_CONNECTION.test(headers[i - (i % 2)]!)) }
 }
 
 /** What an error of the system or of a store means for the client; anything unknown is 500 and says nothing. */
@@ -95,7 +109,7 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
       // The content may be of the type that the error says.
       if ((OF_CONTENT.has(key) && key !== 'content-type') || names.has(key)) continue
       names.add(key)
-      for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
+      for (const item of typeof value === 'string' ? [value] : value) fields.push(spell(name), item)
     }
   }
   if (!names.has('cache-control')) fields.push('Cache-Control', 'no-store')

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { type FailureEvent, formatLogText, publishFailure, writeToConsole } from './diagnostics.ts'
-import { completeReply, createErrorReply, toHttpError } from './error-reply.ts'
+import { completeReply, createErrorReply, forHttp2, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { atOnce, catchRejection } from './maybe-promise.ts'
@@ -58,9 +58,11 @@ export function createErrorReplies({ onError, formatError, forwardErrors }: Erro
   function format(error: HttpError, exchange: Exchange): Reply {
     try {
       // The extensions of an error may be what JSON cannot hold.
-      return formatError === undefined
-        ? createErrorReply(error, exchange)
-        : completeReply(atOnce(formatError(error, exchange)), error)
+      const reply =
+        formatError === undefined
+          ? createErrorReply(error, exchange)
+          : completeReply(atOnce(formatError(error, exchange)), error)
+      return exchange.isHttp2 ? forHttp2(reply) : reply
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
@@ -111,7 +113,7 @@ export function logFailure(what: string, error: unknown): void {
 }
 
 /** What the code that answers for a failure looks at. */
-const NAMES = ['name', 'message', 'code', 'status', 'cause'] as const
+const NAMES = ['name', 'message', 'code', 'status', 'cause', 'detail'] as const
 
 /**
  * What a hook or a store has thrown, as it is; an error in its place where it cannot be looked at: a proxy that throws, or

@@ -115,7 +115,8 @@ export function createAvailability(part: LogEntry['part'], recovered: string, lo
 }
 
 /** Why something failed, in a few words: the error that the driver threw, not the answer that was made of it. */
-function reasonOf(error: unknown): string {
+function reasonOf(thrown: unknown): string {
+  const error = readThrown(thrown)
   const cause = readThrown(isHttpError(error) ? (error.cause ?? error.detail) : error) as
     | { readonly message?: unknown; readonly code?: unknown; readonly cause?: unknown }
     | undefined

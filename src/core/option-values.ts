@@ -1,4 +1,4 @@
-import { isPromise } from './maybe-promise.ts'
+import { atOnce, isPromise } from './maybe-promise.ts'
 
 /** What the value of an option must be. */
 export interface ValueRule {
@@ -81,8 +81,14 @@ export const FIELD_VALUE: ValueRule = {
   text: 'the value of a field, in ASCII',
 }
 
+const CLOCK_RULE: ValueRule = {
+  // Asked once: a `Date`, text or a promise would make times that never come, or that are other ones.
+  accepts: (value) => typeof value === 'function' && Number.isFinite(atOnce((value as () => unknown)())),
+  text: 'a function that gives milliseconds since the epoch, such as Date.now',
+}
+
 /** Gives milliseconds since the epoch. The default asks `Date` at each call, so that a test may replace it. */
-export const CLOCK: DefaultRule<() => number> = withDefault(FUNCTION, () => Date.now())
+export const CLOCK: DefaultRule<() => number> = withDefault(CLOCK_RULE, () => Date.now())
 
 /** The path of one resource, below the mount. */
 export const PATH: ValueRule = {

@@ -3,8 +3,9 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { isPreflightRequest } from '../core/fields.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
+import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
 import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
@@ -56,7 +57,12 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     const sent: string[] = []
     for (const scheme of schemes) {
       const own = scheme === failed ? challenges : undefined
-      sent.push(...(own ?? scheme.challenges(exchange)))
+      const list: unknown = atOnce(own ?? scheme.challenges(exchange))
+      // The letters of a text would be challenges of their own.
+      if (!Array.isArray(list)) {
+        throw new TypeError(`The scheme ${scheme.name} gave as challenges ${describeValue(list)}, not a list of texts.`)
+      }
+      sent.push(...list)
     }
     if (challenge !== undefined) sent.push(challenge)
     // RFC 9110 §15.5.2: a 401 has at least one challenge.

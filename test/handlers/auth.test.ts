@@ -97,6 +97,21 @@ describe('auth', () => {
     expect(String(failures[0])).toContain('The scheme Own gave neither a principal nor a rejection.')
   })
 
+  it.each<[string, () => unknown]>([
+    ['text', () => 'Own realm="a"'],
+    ['a promise', () => Promise.reject(new Error('too late'))],
+  ])('answers 500 where the challenges of such a scheme are %s', async (kind, challenges) => {
+    const rejected = { outcome: 'rejected', reason: 'wrong' }
+    for (const scheme of [
+      { name: 'Own', challenges, authenticate: () => rejected },
+      { name: 'Own', challenges: () => [], authenticate: () => ({ ...rejected, challenges: challenges() }) },
+    ]) {
+      const { send, failures } = await serve({ schemes: [scheme as unknown as AuthScheme] })
+      expect((await send({ headers: { Authorization: 'Own 1' } })).status).toBe(500)
+      expect(String(failures[0])).toContain(`The scheme Own gave as challenges ${kind}`)
+    }
+  })
+
   it.each(METHODS)('lets no %s through without credentials (threat 109)', async (method) => {
     const { send } = await serve()
     const refused = await send({ method })

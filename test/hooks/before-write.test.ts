@@ -197,6 +197,28 @@ describe('beforeWrite', () => {
     ])
   })
 
+  it.each<[string, () => unknown, string]>([
+    ['a Map', () => new Map([['title', 'a']]), 'a Map'],
+    ['a promise that was not awaited', () => ({ rate: Promise.resolve(1) }), 'a promise'],
+    ['one that is rejected', () => ({ rates: [Promise.reject(new Error('no rate'))] }), 'a promise'],
+    ['a Set within', () => ({ tags: { all: new Set(['x']) } }), 'a Set'],
+  ])('fails where JSON has no properties of what it, or the schema, gives: %s', async (_, make, kind) => {
+    const errors: string[] = []
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    const validate = () => ({ value: make() })
+    const resources = {
+      '/a': collection({ beforeWrite: make as never }),
+      '/b': collection({ schema: { '~standard': { version: 1, vendor: 'test', validate } } }),
+    }
+    target = await startService({ resources, onError })
+    for (const path of ['/a', '/b']) expect((await target.send('POST', path, jsonOf({ title: 'a' }))).status).toBe(500)
+    expect(errors).toEqual([
+      expect.stringContaining(`beforeWrite of /a gave ${kind}`),
+      expect.stringContaining(`The schema gave ${kind}`),
+    ])
+    for (const path of ['/a', '/b']) expect((await target.send('GET', path)).json()).toEqual([])
+  })
+
   it('has no part in the properties of the server', async () => {
     const beforeWrite = (value: object) => ({ ...value, id: 99, state: 'ready', photo: 'none', done: true })
     target = await startService({

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { startHost } from '../support/hosts.ts'
 import { serve } from './serve.ts'
 
 const json = 'Content-Type: application/json'
@@ -220,5 +222,34 @@ describe('an HttpError with the fields of a response that a hook was given', () 
     expect(answer.field('Content-Length')).toBe(String(answer.body.length))
     expect(answer.field('Content-Type')).not.toContain('html')
     for (const name of ['Transfer-Encoding', 'Content-Encoding', 'Trailer']) expect(answer.field(name)).toBeUndefined()
+  })
+
+  it.each(formats)(
+    'is answered without those of its connection on HTTP/2: %s (RFC 9113 §8.2.2)',
+    async (_, options) => {
+      const connection = { connection: 'keep-alive', 'keep-alive': 'timeout=5', upgrade: 'h2c', te: 'trailers' }
+      const refuse = (): never => {
+        throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: { ...upstream, ...connection } })
+      }
+      const resources = { '/docs/{name}': document({ authorize: refuse }) }
+      const service = createResourceService(memoryStore(), { resources, ...options })
+      const host = await startHost('http2', service)
+      const { status, headers } = await host.send({ path: '/docs/a' })
+      await host.close()
+      expect([status, headers['retry-after'], headers['upgrade']]).toEqual([429, '7', undefined])
+    },
+  )
+
+  it('is answered with those that every answer has once', async () => {
+    const others = { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' }
+    const refuse = (): never => {
+      throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: others })
+    }
+    const { send } = await serve(memoryStore(), {
+      resources: { '/docs/{name}': document({ authorize: refuse }) },
+      cors: { origins: ['https://app.example'] },
+    })
+    const { fields } = await send('GET', '/docs/a', ['Origin: https://app.example'])
+    for (const name of Object.keys(others)) expect(fields.filter((field) => field[0] === name)).toHaveLength(1)
   })
 })

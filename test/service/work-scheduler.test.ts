@@ -261,6 +261,19 @@ describe('createExternalScheduler', () => {
     scheduler.close()
   })
 
+  it.each(['cause', 'detail'])('goes on after an error of the queue whose "%s" cannot be read', async (name) => {
+    vi.useFakeTimers()
+    const get = (): never => {
+      throw new Error('a getter')
+    }
+    const error = Object.defineProperty(new HttpError(503, 'ERR_UNAVAILABLE'), name, { get })
+    const scheduler = start(() => Promise.reject(error), ['a'])
+    scheduler.announce('a', 0)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(entries).toEqual([{ part: 'queue', state: 'down' }])
+    scheduler.close()
+  })
+
   it.each([
     [new Error('A record is malformed.'), [{ part: 'queue', state: 'down' }]],
     // The store reports that itself.
