@@ -211,8 +211,10 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     const { keyed } = exchange
     // Of the server as well: where no name or no room is left, a repetition needs neither.
     const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
-    // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
-    if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
+    if (keyed === undefined || !isRefusal) throw error
+    // Of content that was refused while it was read, or for its digest, there is no fingerprint, and it is not read again.
+    const { state } = keyed.fingerprint
+    if (state === 'partial' || (state === 'unread' && exchange.bodyState !== 'unread')) throw error
     return answerOrRefuse(exchange, error)
   }
 

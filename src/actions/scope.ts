@@ -70,7 +70,8 @@ function checkScope(exchange: ResourceExchange, definition: string, given: unkno
   const scope: Record<string, string | number | boolean> = {}
   for (const name of names) {
     const value = (given as Record<string, unknown>)[name]
-    const isMissing = value === undefined || value === null
+    // The id of a principal that has no name is empty: all of these would share their items.
+    const isMissing = value === undefined || value === null || value === ''
     if (isMissing || (typeof value === 'string' && !isIndexedText(value))) {
       note(exchange, `the scope has no usable value for ${name}`)
       throw new HttpError(403, 'ERR_FORBIDDEN')

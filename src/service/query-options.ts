@@ -50,8 +50,8 @@ export interface QueryOptions {
    * Whose items these are: gives the properties and values that every item of the caller has, such as
    * `({ principal }) => ({ owner: principal?.id })`, or `undefined` for all items. Other items do not exist for the caller
    * (404). The server sets these properties; the `schema` does not see them, and a client that sends another value gets 403.
-   * An undefined value is 403. Throw an `HttpError` to refuse. `{ properties, values }` names the properties beforehand.
-   * Needs what `query` needs. Default: all items exist for every caller.
+   * An undefined or empty value is 403. Throw an `HttpError` to refuse. `{ properties, values }` names the properties
+   * beforehand. Needs what `query` needs. Default: all items exist for every caller.
    */
   readonly scope?: ScopeHook | NamedScope
   /** Whether `?count=true` is answered with X-Total-Count, the number of items that match. Default false. */

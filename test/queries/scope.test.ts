@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -321,6 +322,18 @@ describe('a scope', () => {
       expect([method, answer.status]).toEqual([method, 403])
     }
     expect((await as('x'.repeat(257), 'GET', '/notes')).status).toBe(403)
+  })
+
+  it('that is the id of a token without a subject is 403: such tokens do not share items', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/notes': collection({ scope: ({ principal }) => ({ owner: principal?.id }) }) },
+      auth: { schemes: [bearer((token) => token === 'ada' || { claims: { client: token } })] },
+    })
+    for (const token of ['one', 'two', 'ada']) {
+      const fields = [JSON_TYPE, `Authorization: Bearer ${token}`]
+      expect((await send('POST', '/notes', fields, '{}')).status).toBe(403)
+      expect((await send('GET', '/notes', fields)).status).toBe(403)
+    }
   })
 
   it('may be found out asynchronously, have several properties, and refuse', async () => {
