@@ -79,9 +79,10 @@ export function withProperties(schema: JsonObject, added: JsonObject, required: 
     if (readMember(schema, '$ref') !== undefined) return { allOf: [schema, objectOf(added, required)] }
     const { properties, required: names, propertyNames, ...rest } = schema
     const known = Array.isArray(names) ? names.filter((name) => !Object.hasOwn(added, String(name))) : []
+    const addedNames = Object.keys(added).map((name) => ({ const: name }))
     return {
       ...rest,
-      ...(propertyNames !== undefined && { propertyNames: { anyOf: [propertyNames, { enum: Object.keys(added) }] } }),
+      ...(propertyNames !== undefined && { propertyNames: { anyOf: [propertyNames, ...addedNames] } }),
       type: 'object',
       properties: { ...added, ...withoutNames(properties, added) },
       ...(required.length + known.length > 0 && { required: [...required, ...known] }),

@@ -142,6 +142,15 @@ describe('the schemas of a description', () => {
     }
   })
 
+  it('of forms can be compiled where the schema has a rule for the names of properties', () => {
+    const { content } = describeOne(collection({ schema: z.record(z.string(), z.number()) })).paths['/a'].post
+      .requestBody
+    for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data']) {
+      const validate = new Ajv2020().compile(content[type].schema)
+      expect([{ size: 1 }, { size: 'x' }].map((form) => validate(form))).toEqual([true, false])
+    }
+  })
+
   it('require no property twice where a schema names the id itself', () => {
     const jsonSchema: JsonObject = {
       type: 'object',
