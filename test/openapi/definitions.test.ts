@@ -50,6 +50,38 @@ describe('deprecated and sunset', () => {
     expect(describeOne(singleton()).paths['/a'].get.deprecated).toBeUndefined()
   })
 
+  it('are optional in answers to requests whose target names no resource', async () => {
+    const dates = { deprecated: '2026-01-01', sunset: '2027-01-01' }
+    const resources = { '/a': collection(dates) }
+    const { send } = await serve(memoryStore(), { resources, fallthrough: false })
+    const { paths, components } = describeAll({ resources })
+    const { responses } = paths['/a/{id}'].get
+    const resolve = ({ $ref }: { readonly $ref: string }): Document =>
+      $ref
+        .split('/')
+        .slice(2)
+        .reduce((part: Document, name) => part[name], components)
+    const isRequired = ({ headers }: Document): boolean[] =>
+      [headers.Deprecation, headers.Sunset].map((header) => resolve(header).required === true)
+    for (const [path, status] of [
+      ['/a/x', 404],
+      ['/a/%', 400],
+    ] as const) {
+      const answer = await send('GET', path)
+      expect([answer.status, answer.field('Deprecation'), answer.field('Sunset')]).toEqual([
+        status,
+        undefined,
+        undefined,
+      ])
+      expect(isRequired(resolve(responses[status]))).toEqual([false, false])
+    }
+    expect(isRequired(resolve(responses.default))).toEqual([false, false])
+    expect([isRequired(responses['200']), isRequired(resolve(responses['403']))]).toEqual([
+      [true, true],
+      [true, true],
+    ])
+  })
+
   it.each([
     ['a date that is none', { deprecated: 'soon' }],
     ['a flag', { deprecated: true }],
