@@ -90,6 +90,18 @@ export function withProperties(schema: JsonObject, added: JsonObject, required: 
   })
 }
 
+const RESTRICTIONS = ['additionalProperties', 'unevaluatedProperties', 'propertyNames']
+
+/** Whether a schema, or one of its alternatives, refuses properties for their names or values although it does not name them. */
+export function isClosed(schema: JsonObject): boolean {
+  const found: JsonValue[] = []
+  mapAlternatives(schema, (schema) => {
+    found.push(...RESTRICTIONS.map((name) => readMember(schema, name) ?? true))
+    return schema
+  })
+  return found.some((rule) => rule !== true && JSON.stringify(rule) !== '{}')
+}
+
 /** The schema of what lacks some properties. */
 export function withoutProperties(schema: JsonObject, removed: readonly string[]): JsonObject {
   const names = Object.fromEntries(removed.map((name) => [name, true]))

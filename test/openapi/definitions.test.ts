@@ -183,6 +183,27 @@ describe('the schemas of a description', () => {
     }
   })
 
+  it.each<[string, ResourceDefinition, JsonObject]>([
+    ['an object', collection({ schema: z.strictObject({ name: z.string() }) }), { name: 'Ada' }],
+    ['an object with files', collection({ schema: z.strictObject({}), files: { photo: {} } }), { photo: { size: 1 } }],
+    [
+      'one of several',
+      collection({ schema: z.union([z.strictObject({ a: z.string() }), z.strictObject({ b: z.int() })]) }),
+      { a: 'x' },
+    ],
+    ['a record', collection({ schema: z.record(z.string(), z.string()) }), { name: 'Ada' }],
+  ])('of PUT take what GET has given, where the schema is closed: %s', (_, definition, item) => {
+    const { paths, components } = describeOne(definition)
+    const judge = (operation: Document, value: JsonObject): boolean => {
+      const { schema } = operation.requestBody.content['application/json']
+      return new Ajv2020({ strict: false, formats: {} }).compile({ allOf: [schema], components })(value)
+    }
+    const { put } = paths['/a/{id}']
+    const values = [{ ...item, id: 1 }, item, { ...item, other: 2 }]
+    expect(values.map((value) => judge(put, value))).toEqual([true, true, false])
+    expect(judge(paths['/a'].post, { ...item, id: 1 })).toBe(false)
+  })
+
   it('require no property twice where a schema names the id itself', () => {
     const jsonSchema: JsonObject = {
       type: 'object',
