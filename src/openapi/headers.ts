@@ -45,22 +45,26 @@ const SCHEMAS: Partial<Readonly<Record<HeaderName, JsonObject>>> = {
 }
 /** Those that every answer has that may have them. */
 const REQUIRED: readonly HeaderName[] = ['Deprecation', 'Location', 'Sunset']
+/** Answers that a request may get whose target names no resource: they have no header of the resource. */
+const WITHOUT_RESOURCE: readonly string[] = ['400', '404', 'default']
 
 const fieldOf = (name: string): string => (name === 'Location of GET' ? 'Location' : name)
 
 export const HEADER_NAMES: readonly string[] = [...new Set(Object.keys(TEXTS).map(fieldOf))]
 
-/** Headers of an answer, as references in the order of their names. */
-export function describeHeaders(names: readonly HeaderName[], components: Components): JsonObject {
+/** Headers of the answer of a status, as references in the order of their names. */
+export function describeHeaders(names: readonly HeaderName[], status: string, components: Components): JsonObject {
   const sorted = [...new Set(names)].sort()
   const headers: [string, JsonValue][] = sorted.map((name) => {
     if (!Object.hasOwn(TEXTS, name)) throw new Error(`src/openapi/headers.ts does not describe the field ${name}.`)
+    const isRequired = REQUIRED.includes(name) && !WITHOUT_RESOURCE.includes(status)
     const header = {
       description: TEXTS[name],
-      ...(REQUIRED.includes(name) && { required: true }),
+      ...(isRequired && { required: true }),
       schema: SCHEMAS[name] ?? { type: 'string' },
     }
-    return [fieldOf(name), components.add('headers', name.replaceAll(' ', '-'), header)]
+    const key = `${name.replaceAll(' ', '-')}${isRequired ? '-required' : ''}`
+    return [fieldOf(name), components.add('headers', key, header)]
   })
   return headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }
 }

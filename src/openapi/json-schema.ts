@@ -79,14 +79,27 @@ export function withProperties(schema: JsonObject, added: JsonObject, required: 
     if (readMember(schema, '$ref') !== undefined) return { allOf: [schema, objectOf(added, required)] }
     const { properties, required: names, propertyNames, ...rest } = schema
     const known = Array.isArray(names) ? names.filter((name) => !Object.hasOwn(added, String(name))) : []
+    const addedNames = Object.keys(added).map((name) => ({ const: name }))
     return {
       ...rest,
-      ...(propertyNames !== undefined && { propertyNames: { anyOf: [propertyNames, { enum: Object.keys(added) }] } }),
+      ...(propertyNames !== undefined && { propertyNames: { anyOf: [propertyNames, ...addedNames] } }),
       type: 'object',
       properties: { ...added, ...withoutNames(properties, added) },
       ...(required.length + known.length > 0 && { required: [...required, ...known] }),
     }
   })
+}
+
+const RESTRICTIONS = ['additionalProperties', 'unevaluatedProperties', 'propertyNames']
+
+/** Whether a schema, or one of its alternatives, refuses properties for their names or values although it does not name them. */
+export function isClosed(schema: JsonObject): boolean {
+  const found: JsonValue[] = []
+  mapAlternatives(schema, (schema) => {
+    found.push(...RESTRICTIONS.map((name) => readMember(schema, name) ?? true))
+    return schema
+  })
+  return found.some((rule) => rule !== true && JSON.stringify(rule) !== '{}')
 }
 
 /** The schema of what lacks some properties. */

@@ -15,7 +15,8 @@ export function describeRequest(facts: Facts, method: DescribedMethod, schemas: 
   const content: Record<string, JsonValue> = {}
   for (const type of rule.types) content[type] = describeMedia(facts, method, type, schemas)
   const isAnything = !rule.types.some(isJsonType) && facts.json === 'some' && facts.schema !== undefined
-  if (isAnything && method !== 'PATCH' && method !== 'QUERY') content['application/json'] = describeJson(facts, schemas)
+  if (isAnything && method !== 'PATCH' && method !== 'QUERY')
+    content['application/json'] = describeJson(facts, method, schemas)
   return { requestBody: { required: true, content } }
 }
 
@@ -29,11 +30,12 @@ function describeMedia(facts: Facts, method: DescribedMethod, type: string, sche
     if (type === 'text/plain') return { schema: { type: 'string' } }
   }
   if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
-  return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, schemas) : {}
+  return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, method, schemas) : {}
 }
 
-function describeJson(facts: Facts, schemas: Schemas): JsonObject {
-  return { schema: schemas.of(facts).input, ...examplesOf(facts, 'input') }
+function describeJson(facts: Facts, method: DescribedMethod, schemas: Schemas): JsonObject {
+  const { input, replacement } = schemas.of(facts)
+  return { schema: method === 'PUT' ? replacement : input, ...examplesOf(facts, 'input') }
 }
 
 function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject {

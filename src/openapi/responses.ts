@@ -30,7 +30,7 @@ export function describeResponses(facts: Facts, method: DescribedMethod, context
   const replayed: readonly HeaderName[] = takesKey(facts, method) ? ['Idempotency-Replayed'] : []
   for (const [status, { text, headers, content }] of Object.entries(findSuccesses(facts, method, schemas))) {
     const all = [...headers, ...(HAS_DIGESTS.includes(status) ? DIGESTS : []), ...replayed, ...lifecycle]
-    responses[status] = { description: text, ...describeHeaders(all, components), ...(content && { content }) }
+    responses[status] = { description: text, ...describeHeaders(all, status, components), ...(content && { content }) }
   }
   for (const [status, codes] of findFailures(view, facts, method)) {
     const headers = [...headersOf(status, codes, facts, method), ...lifecycle]
@@ -38,7 +38,7 @@ export function describeResponses(facts: Facts, method: DescribedMethod, context
   }
   responses['default'] = components.add('responses', ['Failure', ...lifecycle].join('-'), {
     description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen; 421 has no content.`,
-    ...describeHeaders(['Retry-After', ...lifecycle], components),
+    ...describeHeaders(['Retry-After', ...lifecycle], 'default', components),
     ...problemContent(schemas.shared('Problem'), context),
   })
   return responses
@@ -63,13 +63,13 @@ function describeFailure(
   // An answer to a condition that failed has no content: the client knows what it asked for.
   if (status === 412) {
     const description = `${reason}, without content.`
-    return components.add('responses', name, { description, ...describeHeaders(headers, components) })
+    return components.add('responses', name, { description, ...describeHeaders(headers, String(status), components) })
   }
   const type = types.length === 1 ? { const: types[0]! } : { enum: types }
   const constants = objectOf({ type, status: { const: status } })
   return components.add('responses', name, {
     description: `${reason}. Text where Accept takes text only.`,
-    ...describeHeaders(headers, components),
+    ...describeHeaders(headers, String(status), components),
     ...problemContent({ allOf: [schemas.shared('Problem'), constants] }, context),
   })
 }

@@ -2,12 +2,23 @@ import type { QueryType } from '../actions/query-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { type Components, createNamer, nameDefinition } from './components.ts'
 import type { Facts } from './facts.ts'
-import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
+import {
+  embedSchema,
+  isClosed,
+  objectOf,
+  openProperties,
+  patchOf,
+  withoutProperties,
+  withProperties,
+} from './json-schema.ts'
+import { SHARED, type SharedSchema } from './shared-schemas.ts'
 
 /** The schemas of one definition, as references or in place. */
 interface DefinitionSchemas {
   /** JSON content of requests; `{}` where it is unknown. */
   readonly input: JsonObject
+  /** JSON content of PUT, which may say of an item what the server says: it takes what GET has given. */
+  readonly replacement: JsonObject
   /** JSON content of answers. */
   readonly output: JsonObject
   /** A merge patch. */
@@ -24,8 +35,6 @@ export interface Schemas {
   shared(name: SharedSchema): JsonObject
 }
 
-type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
-
 /** Makes the schemas of definitions, each once, as components with names of their own. */
 export function createSchemas(components: Components): Schemas {
   const uniqueName = createNamer()
@@ -34,7 +43,7 @@ export function createSchemas(components: Components): Schemas {
 
   function describe(facts: Facts): DefinitionSchemas {
     if (facts.kind === 'operation') {
-      return { input: {}, output: shared('Operation'), patch: {}, plainInput: {}, isUnknown: false }
+      return { input: {}, replacement: {}, output: shared('Operation'), patch: {}, plainInput: {}, isUnknown: false }
     }
     const name = uniqueName(nameDefinition(facts.documentation.title, facts.definition))
     const read = { input: readJsonSchema(facts, 'input'), output: readJsonSchema(facts, 'output') }
@@ -53,9 +62,20 @@ export function createSchemas(components: Components): Schemas {
     const isKept = !isUnknown && !facts.changesContent
     const isSentAsStored = (name: string): boolean =>
       isKept && !serverOwned.includes(name) && textOf(read.input, name) === textOf(read.output, name)
+    const take = (schema: JsonObject): JsonObject => withIndex(facts, schema, isSentAsStored)
+    const input = isSame ? output : hasInput ? refer(inputName, take(plainInput)) : {}
+    const owned = {
+      id: describeName(facts.ids),
+      ...Object.fromEntries([...facts.files.keys()].map((name) => [name, {}])),
+    }
+    const replacement =
+      hasId && isClosed(plainInput)
+        ? refer(uniqueName(`${name}Replacement`), take(withProperties(plainInput, owned, [])))
+        : input
     return {
       output,
-      input: isSame ? output : hasInput ? refer(inputName, withIndex(facts, plainInput, isSentAsStored)) : {},
+      input,
+      replacement,
       patch: patchOf(plainInput),
       plainInput,
       isUnknown,
@@ -164,74 +184,4 @@ function readJsonSchema(
   } catch {
     return undefined // a transformation or a bigint, which JSON Schema cannot express
   }
-}
-
-const TEXT = { type: 'string' }
-const POINTER = { type: 'string', description: 'A JSON Pointer (RFC 6901).', pattern: '^(?:/(?:[^~/]|~0|~1)*)*$' }
-
-/** Schemas that are the same in every description. */
-const SHARED: Readonly<Record<SharedSchema, JsonObject>> = {
-  /** RFC 9457 §3, with the members that this service adds. */
-  Problem: {
-    description: 'Problem details (RFC 9457).',
-    ...objectOf(
-      {
-        type: { type: 'string', format: 'uri' },
-        title: TEXT,
-        status: { type: 'integer', minimum: 400, maximum: 599 },
-        detail: TEXT,
-        errors: {
-          type: 'array',
-          description: 'Faults in the content of the request, or in its query.',
-          items: { oneOf: [objectOf({ pointer: POINTER, detail: TEXT }), objectOf({ parameter: TEXT, detail: TEXT })] },
-        },
-      },
-      ['type', 'title', 'status'],
-    ),
-  },
-  /** RFC 6902 §4: one object for each operation. */
-  JsonPatch: {
-    description: 'A JSON Patch (RFC 6902).',
-    type: 'array',
-    items: {
-      oneOf: [
-        objectOf({ op: { enum: ['add', 'replace', 'test'] }, path: POINTER, value: {} }),
-        objectOf({ op: { const: 'remove' }, path: POINTER }),
-        objectOf({ op: { enum: ['copy', 'move'] }, from: POINTER, path: POINTER }),
-      ],
-    },
-  },
-  /** The answer that confirms a removal. */
-  Removal: {
-    description: 'The confirmation of a removal.',
-    ...objectOf({ deleted: { const: true }, id: { type: ['integer', 'string'] } }),
-  },
-  /** The monitor of accepted work. */
-  Operation: {
-    description: 'Accepted work, and how far it is.',
-    ...objectOf(
-      {
-        id: TEXT,
-        kind: { const: 'removal' },
-        target: { type: 'string', description: 'The path of the resource.' },
-        state: { enum: ['pending', 'done', 'failed'] },
-        accepted: { type: 'string', format: 'date-time' },
-        ended: { type: 'string', format: 'date-time' },
-        result: {},
-        problem: {},
-        principal: objectOf({ scheme: TEXT, id: TEXT }),
-      },
-      ['id', 'kind', 'target', 'state', 'accepted'],
-    ),
-  },
-  /** A member of a listing that is not JSON: where it is, and what it is. */
-  Entry: {
-    description: 'Where a resource is, and what it is.',
-    ...objectOf({
-      id: { type: ['integer', 'string'] },
-      href: TEXT,
-      type: { type: 'string', description: 'The media type.' },
-      size: { type: 'integer', minimum: 0, description: 'Bytes.' },
-    }),
-  },
 }

@@ -50,6 +50,38 @@ describe('deprecated and sunset', () => {
     expect(describeOne(singleton()).paths['/a'].get.deprecated).toBeUndefined()
   })
 
+  it('are optional in answers to requests whose target names no resource', async () => {
+    const dates = { deprecated: '2026-01-01', sunset: '2027-01-01' }
+    const resources = { '/a': collection(dates) }
+    const { send } = await serve(memoryStore(), { resources, fallthrough: false })
+    const { paths, components } = describeAll({ resources })
+    const { responses } = paths['/a/{id}'].get
+    const resolve = ({ $ref }: { readonly $ref: string }): Document =>
+      $ref
+        .split('/')
+        .slice(2)
+        .reduce((part: Document, name) => part[name], components)
+    const isRequired = ({ headers }: Document): boolean[] =>
+      [headers.Deprecation, headers.Sunset].map((header) => resolve(header).required === true)
+    for (const [path, status] of [
+      ['/a/x', 404],
+      ['/a/%', 400],
+    ] as const) {
+      const answer = await send('GET', path)
+      expect([answer.status, answer.field('Deprecation'), answer.field('Sunset')]).toEqual([
+        status,
+        undefined,
+        undefined,
+      ])
+      expect(isRequired(resolve(responses[status]))).toEqual([false, false])
+    }
+    expect(isRequired(resolve(responses.default))).toEqual([false, false])
+    expect([isRequired(responses['200']), isRequired(resolve(responses['403']))]).toEqual([
+      [true, true],
+      [true, true],
+    ])
+  })
+
   it.each([
     ['a date that is none', { deprecated: 'soon' }],
     ['a flag', { deprecated: true }],
@@ -140,6 +172,36 @@ describe('the schemas of a description', () => {
         [{ id: 1, kind: 'square' }, { kind: 'square' }, { id: 1, name: 'x' }].map((item) => validate(item)),
       ).toEqual([true, false, false])
     }
+  })
+
+  it('of forms can be compiled where the schema has a rule for the names of properties', () => {
+    const { content } = describeOne(collection({ schema: z.record(z.string(), z.number()) })).paths['/a'].post
+      .requestBody
+    for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data']) {
+      const validate = new Ajv2020().compile(content[type].schema)
+      expect([{ size: 1 }, { size: 'x' }].map((form) => validate(form))).toEqual([true, false])
+    }
+  })
+
+  it.each<[string, ResourceDefinition, JsonObject]>([
+    ['an object', collection({ schema: z.strictObject({ name: z.string() }) }), { name: 'Ada' }],
+    ['an object with files', collection({ schema: z.strictObject({}), files: { photo: {} } }), { photo: { size: 1 } }],
+    [
+      'one of several',
+      collection({ schema: z.union([z.strictObject({ a: z.string() }), z.strictObject({ b: z.int() })]) }),
+      { a: 'x' },
+    ],
+    ['a record', collection({ schema: z.record(z.string(), z.string()) }), { name: 'Ada' }],
+  ])('of PUT take what GET has given, where the schema is closed: %s', (_, definition, item) => {
+    const { paths, components } = describeOne(definition)
+    const judge = (operation: Document, value: JsonObject): boolean => {
+      const { schema } = operation.requestBody.content['application/json']
+      return new Ajv2020({ strict: false, formats: {} }).compile({ allOf: [schema], components })(value)
+    }
+    const { put } = paths['/a/{id}']
+    const values = [{ ...item, id: 1 }, item, { ...item, other: 2 }]
+    expect(values.map((value) => judge(put, value))).toEqual([true, true, false])
+    expect(judge(paths['/a'].post, { ...item, id: 1 })).toBe(false)
   })
 
   it('require no property twice where a schema names the id itself', () => {
