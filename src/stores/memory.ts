@@ -1,5 +1,5 @@
 import { createForwardClock } from '../core/forward-clock.ts'
-import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { MemberPlace } from './memory/member-index.ts'
@@ -13,11 +13,9 @@ import {
   isResource,
   memberPath,
   type RelatedWrite,
-  type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
   throwIfAborted,
-  type WriteOptions,
   type WriteResult,
 } from './types.ts'
 
@@ -116,43 +114,6 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     }
   }
 
-  function commitWrite(
-    path: string,
-    content: Content,
-    { expect, requires }: WriteOptions,
-    version: string | undefined,
-    related: readonly RelatedWrite[],
-    held: readonly StoredContent[],
-  ): WriteResult {
-    const conflict = findConflict(path, related, requires)
-    if (conflict !== undefined) return conflict
-    const current = read(path)
-    const replaced = isResource(current) ? current.version : undefined
-    if (!isExpected(replaced, expect)) return { outcome: 'conflict', current }
-    const resource = put(path, content, held[0]!, version)
-    putRelated(related, held)
-    return { outcome: replaced === undefined ? 'created' : 'replaced', resource }
-  }
-
-  function commitRemoval(
-    path: string,
-    { expect, mode, retention: keep = retention, related = [], below = false }: RemoveOptions,
-    relatedWrites: readonly RelatedWrite[],
-    held: readonly StoredContent[],
-  ): RemoveResult {
-    const conflict = findConflict(path, relatedWrites, undefined)
-    if (conflict !== undefined) return conflict
-    const current = read(path)
-    if (!isResource(current))
-      return expect === 'any' ? { outcome: 'absent', current } : { outcome: 'conflict', current }
-    if (!isExpected(current.version, expect)) return { outcome: 'conflict', current }
-    drop(path, mode, keep)
-    for (const other of related) drop(other, mode, keep)
-    if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
-    putRelated(relatedWrites, held)
-    return { outcome: 'removed', resource: current }
-  }
-
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
 
@@ -160,17 +121,20 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
     write(path, content, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
-      const { relatedTo } = options
+      const { expect, relatedTo, requires } = options
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? (options.related ?? NOTHING) : relatedTo!({ version })
-      const held = holder.hold(content, related, options)
-      if (isPromise(held)) {
-        return held.then((held) => {
-          throwIfAborted(options)
-          return commitWrite(path, content, options, version, related, held)
-        })
-      }
-      return commitWrite(path, content, options, version, related, held)
+      return andThen(holder.hold(content, related, options), (held): WriteResult => {
+        throwIfAborted(options)
+        const conflict = findConflict(path, related, requires)
+        if (conflict !== undefined) return conflict
+        const current = read(path)
+        const replaced = isResource(current) ? current.version : undefined
+        if (!isExpected(replaced, expect)) return { outcome: 'conflict', current }
+        const resource = put(path, content, held[0]!, version)
+        putRelated(related, held)
+        return { outcome: replaced === undefined ? 'created' : 'replaced', resource }
+      })
     },
 
     create(collection, content, options = {}) {
@@ -183,15 +147,28 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
     remove(path, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
-      const { relatedWrites = NOTHING } = options
-      const held = relatedWrites.length === 0 ? [] : holder.hold(EMPTY, relatedWrites, options)
-      if (isPromise(held)) {
-        return held.then((held) => {
-          throwIfAborted(options)
-          return commitRemoval(path, options, relatedWrites, held)
-        })
-      }
-      return commitRemoval(path, options, relatedWrites, held)
+      const {
+        expect,
+        mode,
+        retention: keep = retention,
+        related = [],
+        relatedWrites = NOTHING,
+        below = false,
+      } = options
+      const taking = relatedWrites.length === 0 ? [] : holder.hold(EMPTY, relatedWrites, options)
+      return andThen(taking, (held): RemoveResult => {
+        throwIfAborted(options)
+        const conflict = findConflict(path, relatedWrites, undefined)
+        if (conflict !== undefined) return conflict
+        const current = read(path)
+        if (!isResource(current)) return { outcome: expect === 'any' ? 'absent' : 'conflict', current }
+        if (!isExpected(current.version, expect)) return { outcome: 'conflict', current }
+        drop(path, mode, keep)
+        for (const other of related) drop(other, mode, keep)
+        if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
+        putRelated(relatedWrites, held)
+        return { outcome: 'removed', resource: current }
+      })
     },
 
     list: members.page,

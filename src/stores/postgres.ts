@@ -1,6 +1,6 @@
 import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
+import { createPostgresChanges } from './postgres/changes.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
@@ -76,12 +76,11 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     const names = createNameSource(connection, statements, maxWaiting)
     const states = createPostgresStates(connection, statements, contents, names, shared)
     const indexes = createPostgresIndexes(connection, prefix, open, shared)
-    const steps = createPostgresSteps(connection, states, names, indexes, shared.nextVersion)
 
     return {
       read: states.read,
       select: createPostgresQueries(connection, prefix, indexes, open),
-      changes: createPostgresChanges(states, steps, names, open),
+      changes: createPostgresChanges(connection, states, names, indexes, open, shared.nextVersion),
       contents,
       indexes,
 

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { closeIterator, resumeStream } from '../core/byte-blocks.ts'
+import type { StoredContent } from './new-state.ts'
 import type { Content, LargeBody } from './types.ts'
 
 /** Streams of bytes: until they are given up, as far as their first part, counted, and gathered. */
@@ -104,18 +105,14 @@ export function measure(body: AsyncIterable<Uint8Array>): {
 }
 
 const FIRST_BLOCK = 16 * 1024
-
 const LARGEST_BLOCK = 1024 * 1024
 
-/** Gathers a stream in blocks, so that neither many small chunks nor one huge copy has to be held. */
-interface BlockCollector {
-  /** Copies a chunk; its buffer may be reused afterwards. */
-  push(chunk: Uint8Array): void
-  /** All bytes: as one value up to 1 MiB, in blocks beyond, with their SHA-256 digest. */
-  finish(): { readonly body: Uint8Array | LargeBody; readonly size: number; readonly sha256?: Uint8Array }
-}
-
-export function createBlockCollector(): BlockCollector {
+/**
+ * Gathers a stream in blocks, so that neither many small chunks nor one huge copy has to be held. Copies: a source may use
+ * its buffer again.
+ * @returns all bytes: as one value up to 1 MiB, in blocks beyond, with their SHA-256 digest
+ */
+export async function collectBlocks(stream: AsyncIterable<Uint8Array>): Promise<StoredContent> {
   const blocks: Uint8Array[] = []
   let block: Uint8Array = new Uint8Array(0)
   let used = 0
@@ -130,30 +127,26 @@ export function createBlockCollector(): BlockCollector {
     for (; hashed < blocks.length; hashed++) hash.update(blocks[hashed]!)
   }
 
-  return {
-    push(chunk) {
-      size += chunk.length
-      for (let from = 0; from < chunk.length; ) {
-        if (used === block.length) {
-          hashBlocks()
-          block = Buffer.allocUnsafeSlow(Math.min(LARGEST_BLOCK, Math.max(FIRST_BLOCK, size)))
-          blocks.push(block)
-          used = 0
-        }
-        const part = chunk.subarray(from, from + block.length - used)
-        block.set(part, used)
-        used += part.length
-        from += part.length
+  for await (const chunk of stream) {
+    size += chunk.length
+    for (let from = 0; from < chunk.length; ) {
+      if (used === block.length) {
+        hashBlocks()
+        block = Buffer.allocUnsafeSlow(Math.min(LARGEST_BLOCK, Math.max(FIRST_BLOCK, size)))
+        blocks.push(block)
+        used = 0
       }
-    },
-    finish() {
-      if (size <= LARGEST_BLOCK) return { body: concat(blocks, size), size }
-      // The rest of the last block would be held in vain.
-      if (used < block.length) blocks[blocks.length - 1] = concat([block], used)
-      hashBlocks()
-      return { body: createBlockBody(blocks), size, sha256: hash!.digest() }
-    },
+      const part = chunk.subarray(from, from + block.length - used)
+      block.set(part, used)
+      used += part.length
+      from += part.length
+    }
   }
+  if (size <= LARGEST_BLOCK) return { body: concat(blocks, size), size }
+  // The rest of the last block would be held in vain.
+  if (used < block.length) blocks[blocks.length - 1] = concat([block], used)
+  hashBlocks()
+  return { body: createBlockBody(blocks), size, sha256: hash!.digest() }
 }
 
 function concat(blocks: readonly Uint8Array[], size: number): Uint8Array {

@@ -1,24 +1,24 @@
 import { expect, it } from 'vitest'
-import { createPostgresChanges, type PostgresSteps } from '../../src/stores/postgres/changes.ts'
+import { createPostgresChanges } from '../../src/stores/postgres/changes.ts'
 
 it('gives a creation up whose reason to fail vanishes at every attempt', async () => {
   let attempts = 0
-  const steps = {
-    put: async () => {
-      attempts++
-      return { unexpected: '/parents/1', isMissing: true }
-    },
-    explain: async () => undefined,
-  } as unknown as PostgresSteps
+  const states = {
+    // The related path is there when it is written, and gone when it is looked at.
+    put: async () => void attempts++,
+    readRow: async () => undefined,
+    toFoundState: () => undefined,
+  }
+  const connection = { transact: (work: () => unknown) => work() }
   const names = { take: async () => String(attempts) }
-  const changes = createPostgresChanges({} as never, steps, names as never, {} as never)
-  const draft = (name: string) => ({ name, content: { contentType: 'text/plain', body: '' }, related: [] })
-  const creation = changes.create(
-    { collection: '/a', requires: '/parents/1', draft } as never,
-    draft('0') as never,
-    () => [],
-    {},
-  )
+  const [indexes, open] = [{}, () => {}]
+  const content = { contentType: 'text/plain', body: '' }
+  const related = ['/b', '/c'].map((path) => ({ path, content, expect: 'absent' }))
+  const draft = (name: string) => ({ name, content, related, contents: [] })
+  const taken = [0, 1, 2].map(() => ({ size: 0, body: '', id: undefined }))
+  const parts: unknown = [connection, states, names, indexes, open, () => '1']
+  const changes = createPostgresChanges(...(parts as Parameters<typeof createPostgresChanges>))
+  const creation = changes.create({ collection: '/a', draft } as never, draft('0') as never, () => taken, {})
   await expect(creation).rejects.toMatchObject({ status: 503 })
   expect(attempts).toBe(10)
 })

@@ -63,8 +63,6 @@ export interface MemberIndex {
    * @param isNew whether it is the first state of the entry
    */
   index(entry: Entry, index: CollectionIndex | undefined, isNew: boolean): void
-  /** Whether any collection has indexes: until then only states with values of their own need `index`. */
-  readonly hasIndexes: boolean
   /** All paths below a path: those that begin with it and a slash. */
   below(path: string): readonly string[]
   page(collection: string, options: ListOptions): Page
@@ -89,6 +87,8 @@ export function createMemberIndex(): MemberIndex {
     firstId = Math.max(firstId, next)
   })
 
+  /** Whether any collection has indexes. */
+  let hasIndexes = false
   const readPage = createPageReader()
   /** By path: those below one path stand together. */
   const sorted = createSortedList<string, Collection>()
@@ -135,7 +135,7 @@ export function createMemberIndex(): MemberIndex {
   }
 
   function openIndexes(collection: Collection): CollectionIndexes {
-    own.hasIndexes = true
+    hasIndexes = true
     collection.indexes ??= createCollectionIndexes((name, limit, isHidden) => {
       const members = isHidden ? collection.hidden : collection.visible
       return members === undefined ? [] : pageOfMembers(members, name, limit)
@@ -143,9 +143,7 @@ export function createMemberIndex(): MemberIndex {
     return collection.indexes
   }
 
-  const own: { -readonly [Name in keyof MemberIndex]: MemberIndex[Name] } = {
-    hasIndexes: false,
-
+  return {
     add(entry, place = placeOf(entry.path)) {
       if (place === undefined) {
         setItem(outside, entry.path, entry.path)
@@ -182,6 +180,7 @@ export function createMemberIndex(): MemberIndex {
     },
 
     index(entry, index, isNew) {
+      if (!hasIndexes && index === undefined) return
       const collection = placeOf(entry.path)?.collection
       if (collection === undefined) return
       if (index === undefined) collection.indexes?.update(entry, undefined, isNew)
@@ -235,5 +234,4 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
   }
-  return own
 }

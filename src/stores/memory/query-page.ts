@@ -1,6 +1,5 @@
 import {
   type Condition,
-  compareValues,
   formatPosition,
   type IndexedValue,
   type ListOptions,
@@ -26,8 +25,6 @@ import {
 } from './query-walk.ts'
 import type { RankedList } from './ranked-list.ts'
 
-/** Callers whose scope has more combinations of values than this are read from the lists of all scopes. */
-const MOST_SCOPES = 64
 /** So many members are sorted without trying to read them in order. */
 const FEW = 256
 
@@ -37,32 +34,42 @@ const FEW = 256
  * @throws HttpError 400 for a cursor that is none of the order
  */
 export function queryPage(lists: readonly QueryLists[], query: ListQuery, { after, limit }: ListOptions): Page {
-  const start = after === undefined ? undefined : parsePosition(after, query)
   const { index } = query
-  const keys = query.orderBy.map(({ property, direction }) => ({ position: positionOf(index, property), direction }))
+  const order = query.orderBy.map(({ property, direction }) => ({ position: positionOf(index, property), direction }))
   const filters = query.where.map((condition) => ({ condition, position: positionOf(index, condition.property) }))
-  const sources = lists.flatMap((one) => openSources(one, filters))
+  const sources = lists.map((one) => openSource(one, filters))
+  // Within a scope all members have the same value there.
+  const isFree = ({ position }: Key) => sources[0]!.scope?.has(position) !== true
+  const start = after === undefined ? undefined : openStart(parsePosition(after, query), (i) => isFree(order[i]!))
   const selections = sources.map(selectMembers)
-  const members = collectMembers(selections, keys, start, limit + 1)
+  const members = collectMembers(selections, order.filter(isFree), start, limit + 1)
   const hasMore = members.length > limit
   if (hasMore) members.length = limit
   const last = members.at(-1)
   return {
     items: members.map(({ entry }) => entry.state),
     ...(hasMore && {
-      next: formatPosition({ keys: keys.map((key) => last!.values[key.position]!), name: last!.name }),
+      next: formatPosition({ keys: order.map((key) => last!.values[key.position]!), name: last!.name }),
     }),
     ...(query.count && { total: selections.reduce((sum, selection) => sum + countSelected(selection), 0) }),
   }
 }
 
-/** Where the conditions allow few scopes, each of these; else all members. */
-function openSources(lists: QueryLists, filters: readonly Filter[]): readonly Source[] {
-  const choices = lists.scope.map((position) => valuesOf(filters, position))
-  const combinations = choices.reduce((product, values) => product * (values?.length ?? MOST_SCOPES + 1), 1)
-  if (lists.scope.length === 0 || combinations > MOST_SCOPES) return [{ lists, scope: undefined, filters }]
-  const others = filters.filter(({ position }) => !lists.scope.includes(position))
-  return combine(choices as (readonly IndexedValue[])[]).map((scope) => ({ lists, scope, filters: others }))
+/** @param isFree whether a key of the cursor, by its place, is one of the walk */
+function openStart({ keys, name }: ListPosition, isFree: (key: number) => boolean): Start {
+  const place: IndexedMember = { entry: undefined!, name, integer: parseIntegerName(name), values: [] }
+  return { values: keys.filter((_, i) => isFree(i)), place }
+}
+
+/** The members of one scope, where the conditions allow one value of each of its properties; else all members. */
+function openSource(lists: QueryLists, filters: readonly Filter[]): Source {
+  const scope = new Map<number, IndexedValue>()
+  for (const position of lists.scope) {
+    const values = valuesOf(filters, position)
+    if (values?.length === 1) scope.set(position, values[0]!)
+  }
+  if (scope.size === 0 || scope.size < lists.scope.length) return { lists, scope: undefined, filters }
+  return { lists, scope, filters: filters.filter(({ position }) => !scope.has(position)) }
 }
 
 /** The values that the conditions on a property allow, where they name any. */
@@ -71,12 +78,6 @@ function valuesOf(filters: readonly Filter[], position: number): readonly Indexe
   const named = own.find((condition): condition is Condition & { operator: 'in' } => condition.operator === 'in')
   const values = named === undefined ? undefined : [...new Set(named.values)]
   return values?.filter((value) => own.every((condition) => meetsCondition(value, condition)))
-}
-
-function combine(choices: readonly (readonly IndexedValue[])[]): readonly (readonly IndexedValue[])[] {
-  let combined: readonly (readonly IndexedValue[])[] = [[]]
-  for (const values of choices) combined = combined.flatMap((start) => values.map((value) => [...start, value]))
-  return combined
 }
 
 /** The members of a source that meet its conditions on one property: the one that leaves the fewest. */
@@ -114,15 +115,15 @@ function countSelected(selection: Selection): number {
 function collectMembers(
   selections: readonly Selection[],
   keys: readonly Key[],
-  cursor: ListPosition | undefined,
+  start: Start | undefined,
   limit: number,
 ): IndexedMember[] {
   const fewest = selections.reduce((sum, { count }) => sum + count, 0)
-  if (fewest <= FEW) return sortSelected(selections, keys, cursor, limit)
+  if (fewest <= FEW) return sortSelected(selections, keys, start, limit)
   // Reading in order is given up once it costs more than sorting all that one condition leaves.
   const budget = { left: fewest }
-  const found = readInOrder(selections, keys, cursor, limit, budget)
-  return budget.left < 0 ? sortSelected(selections, keys, cursor, limit) : found
+  const found = readInOrder(selections, keys, start, limit, budget)
+  return budget.left < 0 ? sortSelected(selections, keys, start, limit) : found
 }
 
 function* membersOf({ source, list, ranges }: Selection): Generator<IndexedMember, void, undefined> {
@@ -137,10 +138,9 @@ function isMet({ filters }: Source, { values }: IndexedMember): boolean {
 function sortSelected(
   selections: readonly Selection[],
   keys: readonly Key[],
-  cursor: ListPosition | undefined,
+  start: Start | undefined,
   limit: number,
 ): IndexedMember[] {
-  const start = cursor === undefined ? undefined : { values: cursor.keys, place: placeOf(cursor) }
   const found: IndexedMember[] = []
   const sort = (): void => {
     found.sort((a, b) => compareInOrder(a, b, keys))
@@ -157,19 +157,15 @@ function sortSelected(
   return found
 }
 
-function placeOf({ name }: ListPosition): IndexedMember {
-  return { entry: undefined!, name, integer: parseIntegerName(name), values: [] }
-}
-
 /** Reads the sources side by side. */
 function readInOrder(
   selections: readonly Selection[],
   keys: readonly Key[],
-  cursor: ListPosition | undefined,
+  start: Start | undefined,
   limit: number,
   budget: Budget,
 ): IndexedMember[] {
-  const walks = selections.map(({ source }) => walkSource(source, keys, cursor, budget))
+  const walks = selections.map(({ source }) => walkSource(source, keys, start, budget))
   const heads = walks.map((walk) => walk.next().value)
   const found: IndexedMember[] = []
   while (found.length < limit) {
@@ -188,33 +184,8 @@ function readInOrder(
 function* walkSource(
   source: Source,
   keys: readonly Key[],
-  cursor: ListPosition | undefined,
+  start: Start | undefined,
   budget: Budget,
 ): Generator<IndexedMember, void, undefined> {
-  const own = keys.filter(({ position }) => scopeValue(source, position) === undefined)
-  const start = cursor === undefined ? undefined : startOf(source, keys, cursor)
-  if (start?.values.length === 0 && typeof start.place === 'string') {
-    if (start.place === 'first') yield* walkSource(source, keys, undefined, budget)
-    return
-  }
-  for (const member of walk(source, own, start, budget)) if (isMet(source, member)) yield member
-}
-
-function scopeValue({ lists, scope }: Source, position: number) {
-  return scope?.[lists.scope.indexOf(position)]
-}
-
-/** The start of a walk that has no keys of the scope: these are the same for all members of a source. */
-function startOf(source: Source, keys: readonly Key[], cursor: ListPosition): Start {
-  const values = []
-  for (const [index, { position, direction }] of keys.entries()) {
-    const value = scopeValue(source, position)
-    if (value === undefined) {
-      values.push(cursor.keys[index]!)
-      continue
-    }
-    const order = compareValues(value, cursor.keys[index]!)
-    if (order !== 0) return { values, place: order > 0 === (direction === 'ascending') ? 'first' : 'last' }
-  }
-  return { values, place: placeOf(cursor) }
+  for (const member of walk(source, keys, start, budget)) if (isMet(source, member)) yield member
 }

@@ -19,8 +19,8 @@ export interface Filter {
 /** The members among which a query selects: all of some lists, or those of one scope. */
 export interface Source {
   readonly lists: QueryLists
-  /** The value of each property of the scope; left out for members of every scope. */
-  readonly scope: readonly IndexedValue[] | undefined
+  /** The value of each property of the scope, in order and by position; `undefined` for members of every scope. */
+  readonly scope: ReadonlyMap<number, IndexedValue> | undefined
   /** The conditions that members of the source need not meet. */
   readonly filters: readonly Filter[]
 }
@@ -35,8 +35,8 @@ function openList({ lists, scope }: Source, position: number): { list: RankedLis
   const list = lists.list(position, scope !== undefined)
   if (scope === undefined) return { list, whole: { from: 0, to: list.size } }
   const compareScope = (member: IndexedMember): number => {
-    for (const [index, value] of scope.entries()) {
-      const order = compareValues(member.values[lists.scope[index]!]!, value)
+    for (const [position, value] of scope) {
+      const order = compareValues(member.values[position]!, value)
       if (order !== 0) return order
     }
     return 0
@@ -67,8 +67,8 @@ export function compareInOrder(a: IndexedMember, b: IndexedMember, keys: readonl
 export interface Start {
   /** The values of the keys there. */
   readonly values: readonly IndexedValue[]
-  /** The name there; or that it is before, or after, all names. */
-  readonly place: IndexedMember | 'first' | 'last'
+  /** The name there. */
+  readonly place: IndexedMember
 }
 
 /** Whether a member comes after the start of a walk in its order. */
@@ -78,7 +78,7 @@ export function isAfterStart(member: IndexedMember, { values, place }: Start, ke
     const order = compareValues(member.values[position]!, values[i]!)
     if (order !== 0) return direction === 'ascending' ? order > 0 : order < 0
   }
-  return typeof place === 'string' ? place === 'first' : compareMembers(member, place) > 0
+  return compareMembers(member, place) > 0
 }
 
 /**

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex } from '../lists.ts'
 import { createResource, createVersions, type Description, decideChange, type StoredContent } from '../new-state.ts'
-import { createBlockCollector, untilAborted } from '../streams.ts'
+import { collectBlocks, untilAborted } from '../streams.ts'
 import {
   type Abortable,
   type Content,
@@ -91,7 +91,7 @@ export function createStates(maxTombstones: number, now: () => number): States {
       if (hidden !== state.hidden || !entry.isListed) members.add(entry)
       entry.isListed = true
     }
-    if (members.hasIndexes || index !== undefined) members.index(shown, index, entry === undefined)
+    members.index(shown, index, entry === undefined)
     if (hasRecords) expiring.sweep(state.lastModified!)
   }
 
@@ -199,7 +199,7 @@ export function createContentHolder(): ContentHolder {
       const bodies = held.map((now, index) => {
         if (now !== undefined) return now
         const stream = (index === 0 ? content : related[index - 1]!.content).body as Stream
-        const known = streams.get(stream) ?? collect(stream, options.signal)
+        const known = streams.get(stream) ?? collectBlocks(untilAborted(stream, options.signal))
         streams.set(stream, known)
         return known
       })
@@ -207,7 +207,7 @@ export function createContentHolder(): ContentHolder {
     },
 
     async stage(stream, signal) {
-      const held = await collect(stream, signal)
+      const held = await collectBlocks(untilAborted(stream, signal))
       const body: StagedBody = { staged: true, size: held.size, discard: () => void staged.delete(body) }
       staged.set(body, held)
       return body
@@ -223,10 +223,4 @@ function holdBytes(bytes: Uint8Array): StoredContent {
   const copy = Buffer.allocUnsafeSlow(length)
   copy.set(bytes)
   return { body: copy, size: length }
-}
-
-async function collect(stream: Stream, signal: AbortSignal | undefined): Promise<StoredContent> {
-  const collector = createBlockCollector()
-  for await (const chunk of untilAborted(stream, signal)) collector.push(chunk)
-  return collector.finish()
 }

@@ -1,9 +1,10 @@
 import { createUnavailableError } from '../../core/unavailable.ts'
 import { type Description, isExpected } from '../new-state.ts'
-import type { RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
+import type { Draft, RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
 import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
 import {
   type Abortable,
+  type CreateResult,
   isResource,
   memberPath,
   parseIntegerName,
@@ -20,69 +21,6 @@ import type { NameSource } from './names.ts'
 import type { DatedRow } from './statements.ts'
 import type { NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
-const MAX_ATTEMPTS = 10
-
-/** Changes of the states: each is tried without a look at the rows, which are read only to explain why it was refused. */
-export function createPostgresChanges(
-  states: PostgresStates,
-  steps: PostgresSteps,
-  names: NameSource,
-  open: OpenContent,
-): SqlChanges {
-  return {
-    async write(step, taken, call): Promise<WriteResult> {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const written = await steps.put(step, taken, call)
-        if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
-        const conflict = await steps.explain(step, written, call)
-        if (conflict !== undefined) return conflict
-        // It has become the expected one in between.
-      }
-      throw createUnavailableError(new Error('The state changed at every attempt.'))
-    },
-
-    async create({ collection, requires, draft: draftFor }, drafted, findTaken, call) {
-      let draft = drafted
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; draft = undefined) {
-        draft ??= draftFor(await names.take(collection))
-        const taken = findTaken(draft.contents)
-        if (taken === undefined) return draft
-        const path = memberPath(collection, draft.name)
-        const step = { ...draft, path, expect: 'vacant', requires } as const
-        const written = await steps.put(step, taken, call)
-        if ('outcome' in written) return { outcome: 'created', resource: written.resource }
-        // A client has written the name: the next one.
-        if (written.unexpected === path) continue
-        const conflict = await steps.explain(step, written, call)
-        if (conflict?.missing !== undefined) return { ...conflict, missing: conflict.missing }
-        if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
-        attempt++
-      }
-      throw createUnavailableError(new Error('The state changed at every attempt.'))
-    },
-
-    async remove(path, step, taken, call): Promise<RemoveResult> {
-      throwIfAborted(call)
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const removed = await steps.remove(path, step, taken, call)
-        if (removed !== undefined && !('unexpected' in removed)) {
-          return { outcome: 'removed', resource: toResource(removed, open) }
-        }
-        const row = await states.readRow(path, call)
-        const current = states.toFoundState(row)
-        if (removed !== undefined) {
-          const related = states.toFoundState(await states.readRow(removed.unexpected, call))
-          if (isResource(related)) return { outcome: 'conflict', current, related }
-          continue
-        }
-        const refused = refuseRemoval(row, step.expect, current)
-        if (refused !== undefined) return refused
-      }
-      throw createUnavailableError(new Error('The state changed at every attempt.'))
-    },
-  }
-}
-
 /** A write, also of a path that no row may be there for. */
 type Step = Omit<WriteStep, 'content' | 'expect'> & {
   readonly content: Description
@@ -96,28 +34,17 @@ interface Unexpected {
   readonly isMissing?: boolean
 }
 
-/** Writes of several paths, all or nothing. */
-export interface PostgresSteps {
-  /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
-  put(step: Step, taken: readonly Taken[], call: Abortable): Promise<PutResult | Unexpected>
-  /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
-  remove(
-    path: string,
-    step: RemoveStep,
-    taken: readonly Taken[],
-    call: Abortable,
-  ): Promise<DatedRow | Unexpected | undefined>
-  /** What stood in the way of a step; `undefined` when it does not any more. */
-  explain(step: Step, place: Unexpected, call: Abortable): Promise<WriteConflict | undefined>
-}
+const MAX_ATTEMPTS = 10
 
-export function createPostgresSteps(
+/** Changes of the states: each is tried without a look at the rows, which are read only to explain why it was refused. */
+export function createPostgresChanges(
   connection: PostgresConnection,
   states: PostgresStates,
   names: NameSource,
   indexes: PostgresIndexes,
+  open: OpenContent,
   nextVersion: () => string,
-): PostgresSteps {
+): SqlChanges {
   /** Statements that change something, and wait for a connection only until the call is given up. */
   function runUntil(call: Abortable): RunStatement {
     return (statement, values) => connection.run(statement, values, call)
@@ -145,82 +72,149 @@ export function createPostgresSteps(
     for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
   }
 
+  async function put(
+    { path, version, content, expect, related, requires }: Step,
+    [first, ...others]: readonly Taken[],
+    call: Abortable,
+  ): Promise<PutResult | Unexpected> {
+    const isAnyIndexed = [content, ...related.map((write) => write.content)].some(
+      ({ indexed }) => indexed !== undefined,
+    )
+    if (isAnyIndexed) await indexes.prepare([{ path, content }, ...related])
+    // One statement is atomic by itself, and costs one round trip.
+    if (requires === undefined && related.length === 0 && first!.id === undefined) {
+      const run = runUntil(call)
+      const result =
+        expect === 'vacant'
+          ? await states.create(run, { path, version, content, taken: first! })
+          : await states.put(run, path, content, first!, expect, version)
+      if (result === undefined) return { unexpected: path }
+      learnCounters([result])
+      return result
+    }
+    const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
+    if (beside !== undefined && first!.id === undefined) {
+      const own = { path, version, content, taken: first! }
+      const result = await states.createBeside(runUntil(call), { ...beside, version: nextVersion() }, own)
+      if (result !== undefined) return result
+    }
+    let refused: Unexpected = { unexpected: path }
+    const written = await connection.transact(async (run) => {
+      if (requires !== undefined && !(await states.hold(run, requires))) {
+        refused = { unexpected: requires, isMissing: true }
+        return ROLL_BACK
+      }
+      const results: PutResult[] = []
+      // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
+      const occupied = await putRelated(run, related, others, 'absent', results)
+      refused = { unexpected: occupied ?? path }
+      if (occupied !== undefined) return ROLL_BACK
+      const own = await states.put(run, path, content, first!, expect, version)
+      if (own === undefined) return ROLL_BACK
+      await putRelated(run, related, others, 'any', results)
+      return { own, results }
+    }, call)
+    if (written === ROLL_BACK) return refused
+    learnCounters([written.own, ...written.results])
+    return written.own
+  }
+
+  /** What stood in the way of a write; `undefined` when it does not any more. */
+  async function explain(
+    { path, expect }: Step,
+    { unexpected, isMissing }: Unexpected,
+    call: Abortable,
+  ): Promise<WriteConflict | undefined> {
+    if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
+    const row = await states.readRow(path, call)
+    if (unexpected !== path) return explainRelated(row, unexpected, call)
+    if (expect !== 'vacant' && isExpected(shownVersion(row), expect)) return undefined
+    return { outcome: 'conflict', current: states.toFoundState(row) }
+  }
+
+  async function explainRelated(row: DatedRow | undefined, path: string, call: Abortable) {
+    const related = states.toFoundState(await states.readRow(path, call))
+    if (!isResource(related)) return undefined
+    return { outcome: 'conflict', current: states.toFoundState(row), related } as const
+  }
+
+  /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
+  async function remove(
+    path: string,
+    { related, relatedWrites: writes, below, ...options }: RemoveStep,
+    taken: readonly Taken[],
+    call: Abortable,
+  ): Promise<DatedRow | Unexpected | undefined> {
+    const own = { ...options, reach: 'live' } as const
+    if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(call), path, own)
+    const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
+    let occupied: string | undefined
+    const removed = await connection.transact(async (run) => {
+      const results: PutResult[] = []
+      // Those that must be absent come first, as in a write.
+      occupied = await putRelated(run, writes, taken, 'absent', results)
+      if (occupied !== undefined) return ROLL_BACK
+      const row = await states.drop(run, path, own)
+      if (row === undefined) return ROLL_BACK
+      for (const path of related) await states.drop(run, path, other)
+      if (below) await states.dropBelow(run, path)
+      await putRelated(run, writes, taken, 'any', results)
+      return { row, results }
+    }, call)
+    if (removed === ROLL_BACK) return occupied === undefined ? undefined : { unexpected: occupied }
+    learnCounters(removed.results)
+    return removed.row
+  }
+
   return {
-    async put({ path, version, content, expect, related, requires }, [first, ...others], call) {
-      if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
-      // One statement is atomic by itself, and costs one round trip.
-      if (requires === undefined && related.length === 0 && first!.id === undefined) {
-        const run = runUntil(call)
-        const result =
-          expect === 'vacant'
-            ? await states.create(run, { path, version, content, taken: first! })
-            : await states.put(run, path, content, first!, expect, version)
-        if (result === undefined) return { unexpected: path }
-        learnCounters([result])
-        return result
-      }
-      const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
-      if (beside !== undefined && first!.id === undefined) {
-        const own = { path, version, content, taken: first! }
-        const result = await states.createBeside(runUntil(call), { ...beside, version: nextVersion() }, own)
-        if (result !== undefined) return result
-      }
-      let refused: Unexpected = { unexpected: path }
-      const written = await connection.transact(async (run) => {
-        if (requires !== undefined && !(await states.hold(run, requires))) {
-          refused = { unexpected: requires, isMissing: true }
-          return ROLL_BACK
+    write: (step, taken, call) =>
+      attempt(async (): Promise<WriteResult | undefined> => {
+        const written = await put(step, taken, call)
+        if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
+        return explain(step, written, call)
+      }),
+
+    create({ collection, requires, draft: draftFor }, drafted, findTaken, call) {
+      let draft = drafted
+      return attempt(async (): Promise<CreateResult | Draft | undefined> => {
+        for (; ; draft = undefined) {
+          draft ??= draftFor(await names.take(collection))
+          const taken = findTaken(draft.contents)
+          if (taken === undefined) return draft
+          const path = memberPath(collection, draft.name)
+          const step = { ...draft, path, expect: 'vacant', requires } as const
+          const written = await put(step, taken, call)
+          if ('outcome' in written) return { outcome: 'created', resource: written.resource }
+          // A client has written the name: the next one.
+          if (written.unexpected === path) continue
+          draft = undefined
+          return (await explain(step, written, call)) as CreateResult | undefined
         }
-        const results: PutResult[] = []
-        // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
-        const occupied = await putRelated(run, related, others, 'absent', results)
-        refused = { unexpected: occupied ?? path }
-        if (occupied !== undefined) return ROLL_BACK
-        const own = await states.put(run, path, content, first!, expect, version)
-        if (own === undefined) return ROLL_BACK
-        await putRelated(run, related, others, 'any', results)
-        return { own, results }
-      }, call)
-      if (written === ROLL_BACK) return refused
-      learnCounters([written.own, ...written.results])
-      return written.own
+      })
     },
 
-    async remove(path, { related, relatedWrites: writes, below, ...options }, taken, call) {
-      const own = { ...options, reach: 'live' } as const
-      if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(call), path, own)
-      const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
-      let occupied: string | undefined
-      const removed = await connection.transact(async (run) => {
-        const results: PutResult[] = []
-        // Those that must be absent come first, as in a write.
-        occupied = await putRelated(run, writes, taken, 'absent', results)
-        if (occupied !== undefined) return ROLL_BACK
-        const row = await states.drop(run, path, own)
-        if (row === undefined) return ROLL_BACK
-        for (const path of related) await states.drop(run, path, other)
-        if (below) await states.dropBelow(run, path)
-        await putRelated(run, writes, taken, 'any', results)
-        return { row, results }
-      }, call)
-      if (removed === ROLL_BACK) return occupied === undefined ? undefined : { unexpected: occupied }
-      learnCounters(removed.results)
-      return removed.row
-    },
-
-    async explain({ path, expect }, { unexpected, isMissing }, call) {
-      if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
-      const row = await states.readRow(path, call)
-      const current = states.toFoundState(row)
-      if (unexpected === path) {
-        return expect !== 'vacant' && isExpected(shownVersion(row), expect)
-          ? undefined
-          : { outcome: 'conflict', current }
-      }
-      const related = states.toFoundState(await states.readRow(unexpected, call))
-      return isResource(related) ? { outcome: 'conflict', current, related } : undefined
+    async remove(path, step, taken, call) {
+      throwIfAborted(call)
+      return attempt(async (): Promise<RemoveResult | undefined> => {
+        const removed = await remove(path, step, taken, call)
+        if (removed !== undefined && !('unexpected' in removed)) {
+          return { outcome: 'removed', resource: toResource(removed, open) }
+        }
+        const row = await states.readRow(path, call)
+        if (removed !== undefined) return explainRelated(row, removed.unexpected, call)
+        return refuseRemoval(row, step.expect, states.toFoundState(row))
+      })
     },
   }
+}
+
+/** Tries a change until it has a result: what stood in its way may have gone before it was looked at. */
+async function attempt<Result>(change: () => Promise<Result | undefined>): Promise<Result> {
+  for (let count = 0; count < MAX_ATTEMPTS; count++) {
+    const result = await change()
+    if (result !== undefined) return result
+  }
+  throw createUnavailableError(new Error('The state changed at every attempt.'))
 }
 
 /** The related write that can be made in one round trip with a creation: the only one, small, of what must be absent. */
@@ -231,8 +225,4 @@ function findBeside(related: readonly RelatedWrite[], others: readonly Taken[]):
   // A name that is an integer raises the counter of its collection.
   if (taken.id !== undefined || parseIntegerName(splitPath(write.path).name) !== undefined) return undefined
   return { path: write.path, content: write.content, taken }
-}
-
-function isAnyIndexed(content: Description, related: readonly RelatedWrite[]): boolean {
-  return content.indexed !== undefined || related.some((write) => write.content.indexed !== undefined)
 }
