@@ -1,7 +1,7 @@
 import { isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
-import { asReadOf, type RequestView } from '../core/request-view.ts'
+import { ReadView, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, splitPath } from '../stores/types.ts'
 import { ReadUntilLeft, type ResourceExchange, readParams } from './resource-exchange.ts'
 import { askAbout } from './resource-view.ts'
@@ -68,7 +68,7 @@ export function mayShow(exchange: ResourceExchange, item: StoredResource): Maybe
   const isScoped = own.indexing?.scope !== undefined && own.definition !== route.definition
   const asks = isScoped || own.authorize !== undefined || own.isFile
   if (!asks && (principal !== undefined || rule === false)) return true
-  const request = asReadOf(exchange, item.path, () => readParams(own.pattern, item.path))
+  const request = new ReadView(exchange, item.path, () => readParams(own.pattern, item.path))
   if (principal === undefined && typeof rule === 'function' && rule(request)) return false
   if (!asks) return true
   if (own.isFile || isScoped) return askAboutSubject(exchange, item, own, request, isScoped)

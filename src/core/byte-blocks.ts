@@ -69,14 +69,13 @@ export class ByteBlocks {
     this.#sole = undefined
     this.#ready = []
     this.#block = undefined
-    this.#start = 0
-    this.#end = 0
     this.#size = 0
     return whole
   }
 
   #add(chunk: Uint8Array): void {
-    if (isWhole(chunk)) {
+    // A small part of a buffer would keep all of that in memory.
+    if (chunk.length >= WHOLE_CHUNK && 2 * chunk.length >= chunk.buffer.byteLength) {
       this.#flush()
       this.#ready.push(chunk)
     } else this.#fill(chunk)
@@ -111,11 +110,6 @@ export class ByteBlocks {
     if (this.#end > this.#start) this.#ready.push(this.#block!.subarray(this.#start, this.#end))
     this.#start = this.#end
   }
-}
-
-/** Whether a chunk is large, and not a small part of a buffer that it would keep in memory. */
-function isWhole({ length, buffer }: Uint8Array): boolean {
-  return length >= WHOLE_CHUNK && 2 * length >= buffer.byteLength
 }
 
 /**

@@ -1,10 +1,5 @@
 import { parseHttpDate } from '../protocol/dates.ts'
-import {
-  type Conditions,
-  evaluatePreconditions,
-  type PreconditionResult,
-  type Validators,
-} from '../protocol/preconditions.ts'
+import { type Conditions, evaluatePreconditions, type Validators } from '../protocol/preconditions.ts'
 import { note } from './diagnostics.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,16 +17,14 @@ export function evaluateConditions(
 ): 'proceed' | 'not-modified' {
   if (conditions === undefined) return 'proceed'
   const result = evaluatePreconditions(conditions, validators, exchange.method, now)
-  if (exchange.trace !== undefined) note(exchange, describeResult(result))
+  if (exchange.trace !== undefined) {
+    note(exchange, result.field === undefined ? 'conditions met' : `${result.field} ${result.outcome}`)
+  }
   if (result.outcome === 'failed') throw new HttpError(412, 'ERR_PRECONDITION_FAILED')
   if (result.outcome === 'malformed') {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `${result.field} is not a list of entity tags.` })
   }
   return result.outcome
-}
-
-function describeResult(result: PreconditionResult): string {
-  return result.field === undefined ? 'conditions met' : `${result.field} ${result.outcome}`
 }
 
 /**

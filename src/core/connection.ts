@@ -98,7 +98,11 @@ export function waitInPipeline(exchange: Exchange): undefined | Promise<void> {
   const connection = connectionOf(req.socket)
   const pipeline = (connection.pipeline ??= createPipeline(req.socket))
   if (pipeline.taken.includes(res)) return undefined // by a middleware before
-  res.once('socket', () => onTurn(pipeline, res))
+  // It is the next to be sent: those before it have left.
+  res.once('socket', () => {
+    if (pipeline.taken[0] === res) pipeline.taken.shift()
+    admitLater(pipeline)
+  })
   // Where both have to wait, Node sends the head of the answer first and then 100 Continue, as if that were content.
   const waitsForTurn = exchange.field('expect') !== undefined
   if (!waitsForTurn && pipeline.waiting.length === 0 && hasRoom(pipeline)) {
@@ -128,34 +132,23 @@ function hasRoom({ socket, taken }: Pipeline): boolean {
   return taken.reduce((sum, res) => sum + res.writableLength, socket.writableLength) < MOST_BYTES
 }
 
-/** An answer is the next to be sent: those before it have left. */
-function onTurn(pipeline: Pipeline, res: ServerResponse): void {
-  const { taken } = pipeline
-  if (taken[0] === res) taken.shift()
-  admitLater(pipeline)
-}
-
 /** One request a turn: how much its answer adds is seen only when it is there. */
 function admitLater(pipeline: Pipeline): void {
-  if (pipeline.isAdmitting || pipeline.waiting.length === 0) return
+  const { waiting, taken, socket } = pipeline
+  if (pipeline.isAdmitting || waiting.length === 0) return
   pipeline.isAdmitting = true
   setImmediate(() => {
     pipeline.isAdmitting = false
-    admit(pipeline)
+    const [first] = waiting
+    if (first === undefined) return
+    const isNext = first.res.socket !== null
+    if (!isNext && (first.waitsForTurn || !hasRoom(pipeline))) return
+    if (!isNext) taken.push(first.res)
+    waiting.shift()
+    first.resume()
+    if (waiting.length === MOST_WAITING - 1) socket.resume()
+    admitLater(pipeline)
   })
-}
-
-function admit(pipeline: Pipeline): void {
-  const { waiting, taken, socket } = pipeline
-  const [first] = waiting
-  if (first === undefined) return
-  const isNext = first.res.socket !== null
-  if (!isNext && (first.waitsForTurn || !hasRoom(pipeline))) return
-  if (!isNext) taken.push(first.res)
-  waiting.shift()
-  first.resume()
-  if (waiting.length === MOST_WAITING - 1) socket.resume()
-  admitLater(pipeline)
 }
 
 /** Reads no more requests while enough of them wait. */

@@ -1,10 +1,9 @@
 import { isToken } from '../protocol/field-value.ts'
 import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
-import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError } from './errors.ts'
+import { createProblem, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 import { createUnavailableError } from './unavailable.ts'
-import { CONTENT_FIELDS } from './write-head.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
   essence,
@@ -16,41 +15,31 @@ const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].ma
  * Errors are never stored by caches (RFC 9110 §15.1 would let them keep 404, 405, 410, 414 and 501).
  */
 export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
-  const headers = [...listFields(error.headers), 'Cache-Control', 'no-store']
+  const headers = [...listFields(error, ['content-type']), 'Cache-Control', 'no-store']
   if (error.status === 412) return emptyReply(412, headers)
   const problem = createProblem(error)
-  const type = OFFERS[selectMediaType(exchange.field('accept'), OFFERS)]?.essence
-  if (type === 'text/plain') {
-    const text = typeof problem['detail'] === 'string' ? `${problem.title}. ${problem['detail']}` : problem.title
-    return contentReply(error.status, encodeText(`${text}\n`), [
-      'Content-Type',
-      'text/plain; charset=utf-8',
-      ...headers,
-    ])
-  }
-  return contentReply(error.status, encodeText(JSON.stringify(problem)), [
-    'Content-Type',
-    'application/problem+json',
-    ...headers,
-  ])
+  const { title, detail } = problem
+  const isText = OFFERS[selectMediaType(exchange.field('accept'), OFFERS)]?.essence === 'text/plain'
+  const type = isText ? 'text/plain; charset=utf-8' : 'application/problem+json'
+  const sentence = typeof detail === 'string' ? `${title}. ${detail}` : title
+  const text = isText ? `${sentence}\n` : JSON.stringify(problem)
+  return contentReply(error.status, encodeText(text), ['Content-Type', type, ...headers])
 }
 
-/**
- * What a reply alone says of its content. An error may have the fields of a response that a hook was given: with two lengths,
- * or with a coding that the content does not have, the next answer on the connection could not be found (RFC 9112 §6.3).
- */
-const OF_CONTENT: ReadonlySet<string> = new Set(
-  [...CONTENT_FIELDS, 'Content-Encoding', 'X-Content-Type-Options'].map((name) => name.toLowerCase()),
-)
+/** Fields that every answer has, or that only the writer can know: the length is counted. */
+const OF_WRITER: readonly string[] = ['content-length', 'transfer-encoding', 'trailer', 'x-content-type-options']
 
-/** Names and values in turn; a name with several values comes once for each. */
-function listFields(headers: ErrorHeaders): string[] {
-  const fields: string[] = []
-  for (const [name, value] of Object.entries(headers)) {
-    if (OF_CONTENT.has(name.toLowerCase())) continue
-    for (const item of typeof value === 'string' ? [value] : value) fields.push(spell(name), item)
-  }
-  return fields
+/**
+ * The fields of an error, names and values in turn. It may have those of a response that a hook was given: with two lengths,
+ * or with a coding that the content does not have, the next answer on the connection could not be found (RFC 9112 §6.3).
+ * @param others names in lower case of those that are left out as well
+ */
+function listFields(error: HttpError, others: readonly string[]): readonly string[] {
+  return Object.entries(error.headers).flatMap(([name, value]) => {
+    const key = name.toLowerCase()
+    if (OF_WRITER.includes(key) || key === 'content-encoding' || others.includes(key)) return []
+    return [value].flat().flatMap((item) => [spell(name), item])
+  })
 }
 
 /** A name as every answer has it, whose own value this one replaces: those of a response of `fetch` have small letters. */
@@ -79,9 +68,6 @@ export function toHttpError(error: unknown): HttpError {
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
 }
 
-/** Fields that every answer has, or that only the writer can know: the length is counted. */
-const OF_WRITER: readonly string[] = ['content-length', 'transfer-encoding', 'trailer', 'x-content-type-options']
-
 /**
  * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
  * bytes, whatever Content-Length the function has given. Caches do not store it unless it says so. Fields of the error that
@@ -93,30 +79,26 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
   const { status, headers, body } = checkReply(reply)
   const content = typeof body === 'string' ? encodeText(body) : body
   const isUtf8Only = content !== body
-  const fields: string[] = []
-  const names = new Set<string>()
+  const own: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     const key = name.toLowerCase()
     if (OF_WRITER.includes(key)) continue
-    names.add(key)
-    fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
+    own.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
   }
-  // Of another status they would be wrong.
-  if (status === error.status) {
-    for (const [name, value] of Object.entries(error.headers)) {
-      const key = name.toLowerCase()
-      // The content may be of the type that the error says.
-      if ((OF_CONTENT.has(key) && key !== 'content-type') || names.has(key)) continue
-      names.add(key)
-      for (const item of typeof value === 'string' ? [value] : value) fields.push(spell(name), item)
-    }
-  }
-  if (!names.has('cache-control')) fields.push('Cache-Control', 'no-store')
+  // Of another status they would be wrong. The content may be of the type that the error says.
+  const fields = status === error.status ? [...own, ...listFields(error, namesOf(own))] : own
+  const names = namesOf(fields)
+  if (!names.includes('cache-control')) fields.push('Cache-Control', 'no-store')
   // RFC 9110 §8.6: no Content-Length where there can be no content.
   if (content === undefined || content === '' || status === 204 || status === 304) return emptyReply(status, fields)
-  if (typeof body === 'string' && !names.has('content-type')) fields.push('Content-Type', 'text/plain; charset=utf-8')
+  if (typeof body === 'string' && !names.includes('content-type'))
+    fields.push('Content-Type', 'text/plain; charset=utf-8')
   return { status, headers: [...fields, 'Content-Length', String(sizeOf(content))], body: content }
+}
+
+function namesOf(fields: readonly string[]): readonly string[] {
+  return fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase())
 }
 
 function checkReply(reply: Partial<Reply> | undefined): Reply {

@@ -120,7 +120,7 @@ const NAMES = ['name', 'message', 'code', 'status', 'cause', 'detail'] as const
  * an error with a getter that does. Each look at it would be one more failure, in the code that answers for the first one.
  */
 export function readThrown(thrown: unknown): unknown {
-  if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return thrown
+  if (Object(thrown) !== thrown) return thrown // a primitive value
   try {
     for (const name of NAMES) void (thrown as Readonly<Record<string, unknown>>)[name]
     Object.getPrototypeOf(thrown)
@@ -135,6 +135,5 @@ export function readThrown(thrown: unknown): unknown {
  * `next` gets nothing, `'route'` or `'router'`.
  */
 export function toHostError(error: unknown): unknown {
-  const isObject = (typeof error === 'object' && error !== null) || typeof error === 'function'
-  return isObject ? error : new Error(`Thrown: ${String(error)}`, { cause: error })
+  return Object(error) === error ? error : new Error(`Thrown: ${String(error)}`, { cause: error })
 }

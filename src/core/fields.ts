@@ -124,29 +124,18 @@ export function asksForMethod(exchange: Exchange): boolean {
   return exchange.method === 'OPTIONS' && exchange.field('access-control-request-method') !== undefined
 }
 
-/**
- * The conditions of a request; `undefined` where it carries none. A date that is given more than once is not a date, and is
- * ignored (RFC 9110 §13.1.3).
- */
+/** The conditions of a request; `undefined` where it carries none. */
 export function readConditions(exchange: Exchange): Conditions | undefined {
   const ifMatch = exchange.field('if-match')
   const ifNoneMatch = exchange.field('if-none-match')
-  const modifiedSince = exchange.field('if-modified-since')
-  const unmodifiedSince = exchange.field('if-unmodified-since')
-  if (
-    ifMatch === undefined &&
-    ifNoneMatch === undefined &&
-    modifiedSince === undefined &&
-    unmodifiedSince === undefined
-  ) {
-    return undefined
-  }
-  const { req } = exchange
-  const isSingle = (name: string): boolean => countField(req, name) === 1
-  return {
-    ifMatch,
-    ifNoneMatch,
-    ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
-    ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
-  }
+  const ifModifiedSince = readDate(exchange, 'if-modified-since')
+  const ifUnmodifiedSince = readDate(exchange, 'if-unmodified-since')
+  if ((ifMatch ?? ifNoneMatch ?? ifModifiedSince ?? ifUnmodifiedSince) === undefined) return undefined
+  return { ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince }
+}
+
+/** A date that is given more than once is not a date, and is ignored (RFC 9110 §13.1.3). */
+function readDate(exchange: Exchange, name: string): string | undefined {
+  const date = exchange.field(name)
+  return date !== undefined && countField(exchange.req, name) === 1 ? date : undefined
 }

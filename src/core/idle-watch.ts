@@ -84,8 +84,7 @@ function createRing(timeout: number): IdleRing {
     start() {
       if (timer !== undefined) return
       empty = 0
-      timer = setInterval(sweep, Math.min(LONGEST_TIMER, Math.max(1, timeout / SWEEPS)))
-      timer.unref()
+      timer = setInterval(sweep, Math.min(LONGEST_TIMER, Math.max(1, timeout / SWEEPS))).unref()
     },
   }
 }
@@ -96,39 +95,28 @@ export interface Watched {
   check(now: number): boolean
 }
 
-interface Sweeper {
-  readonly watched: Set<Watched>
-  timer: NodeJS.Timeout | undefined
-}
-
 const LONGEST = 1000
 /** By period; periods come from options, never from clients. */
-const sweepers = new Map<number, Sweeper>()
+const swept = new Map<number, Set<Watched>>()
 
 /**
  * Checks something a few times within `timeout`, once a second at most, with one timer for all of it.
  * @param timeout milliseconds; `Infinity` watches nothing
  */
-export function sweep(timeout: number, watched: Watched): void {
+export function sweep(timeout: number, one: Watched): void {
   if (timeout === Number.POSITIVE_INFINITY) return
   const period = Math.min(LONGEST, Math.max(1, timeout / 4))
-  let sweeper = sweepers.get(period)
-  if (sweeper === undefined) sweepers.set(period, (sweeper = { watched: new Set(), timer: undefined }))
-  sweeper.watched.add(watched)
-  start(sweeper, period)
-}
-
-function start(sweeper: Sweeper, period: number): void {
-  if (sweeper.timer !== undefined) return
-  const { watched } = sweeper
-  sweeper.timer = setInterval(() => {
+  const others = swept.get(period)
+  if (others !== undefined) return void others.add(one)
+  const watched = new Set([one])
+  swept.set(period, watched)
+  const timer = setInterval(() => {
     const now = performance.now()
     for (const one of watched) if (!one.check(now)) watched.delete(one)
     if (watched.size > 0) return
-    clearInterval(sweeper.timer)
-    sweeper.timer = undefined
-  }, period)
-  sweeper.timer.unref()
+    clearInterval(timer)
+    swept.delete(period)
+  }, period).unref()
 }
 
 /** Milliseconds of the longest timer: timers take 32 bits, and a longer one fires at once. */

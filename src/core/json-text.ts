@@ -144,23 +144,18 @@ export function keepsNumbers({ value, text }: JsonText): boolean {
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i)
     if (code === 0x22) i = findQuote(text, i + 1) | 0
-    else if (isDigit(code)) {
-      const start = i
-      while (i + 1 < length && isInNumber(text.charCodeAt(i + 1))) i++
-      if (!isKept(text.slice(start, i + 1))) return false
+    else if (code >= 0x30 && code <= 0x39) {
+      UNSIGNED.lastIndex = i
+      const token = UNSIGNED.exec(text)![0]
+      if (!isKept(token)) return false
+      i += token.length - 1
     }
   }
   return true
 }
 
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39
-}
-
-/** Digits, ".", "e", "E", "+" and "-". */
-function isInNumber(code: number): boolean {
-  return isDigit(code) || code === 0x2e || (code | 0x20) === 0x65 || code === 0x2b || code === 0x2d
-}
+/** A number from its first digit on. */
+const UNSIGNED = /[\d.eE+-]+/y
 
 /** @param token a number without its sign */
 function isKept(token: string): boolean {
@@ -172,8 +167,5 @@ function isKept(token: string): boolean {
 function holdsLargeNumber(value: JsonValue): boolean {
   if (typeof value === 'number') return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
   if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some(holdsLargeNumber)
-  for (const name of Object.keys(value))
-    if (holdsLargeNumber((value as Readonly<Record<string, JsonValue>>)[name]!)) return true
-  return false
+  return (Array.isArray(value) ? value : Object.values(value)).some(holdsLargeNumber)
 }

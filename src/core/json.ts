@@ -56,13 +56,11 @@ export function equalJson(a: JsonValue | undefined, b: JsonValue | undefined): b
     for (let i = 0; i < a.length; i++) if (!equalJson(a[i], b[i])) return false
     return true
   }
-  return equalMembers(a as JsonObject, b as JsonObject)
-}
-
-function equalMembers(a: JsonObject, b: JsonObject): boolean {
   const names = Object.keys(a)
   if (names.length !== Object.keys(b).length) return false
-  for (const name of names) if (!Object.hasOwn(b, name) || !equalJson(a[name]!, b[name]!)) return false
+  for (const name of names) {
+    if (!Object.hasOwn(b, name) || !equalJson((a as JsonObject)[name], (b as JsonObject)[name])) return false
+  }
   return true
 }
 

@@ -60,8 +60,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   function start(exchange: Exchange): MaybePromise<Decision> {
     if (requests.hasSubscribers) startTrace(exchange)
-    // Nearly always the answer is the next of its connection, which has it then.
-    const room = exchange.isHttp2 || exchange.res.socket === null ? waitForRoom(exchange) : undefined
+    // While too many answers wait before this one.
+    const room = exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
     if (room !== undefined) return room.then(() => begin(exchange))
     try {
       return begin(exchange)
@@ -205,11 +205,6 @@ export function checkResponse(res: AnyResponse): void {
     'A service or a standalone middleware takes (req, res, next) of node:http. Koa needs koaMiddleware(service), ' +
       'Fastify fastifyPlugin(service), Hono honoMiddleware(service), another host createAdapter.',
   )
-}
-
-/** Waits while too many answers wait before this one; `undefined` where there is room. */
-function waitForRoom(exchange: Exchange): undefined | Promise<void> {
-  return exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
 }
 
 const EXCHANGE = Symbol.for('http-resource-service.exchange')

@@ -25,19 +25,13 @@ export interface LogEntry {
 /** Receives the changes. Whatever it does, requests are answered. */
 export type Log = (entry: LogEntry) => unknown
 
-function writeLine({ message }: LogEntry): void {
-  writeToConsole('error', `http-resource-service: ${message}`)
-}
-
-function ignore(): void {}
-
 /** The log of an option: the console by default, nothing for `false`. It never throws. */
 export function createLog(log: Log | boolean | undefined): Log {
-  if (log === false) return ignore
-  const write = typeof log === 'function' ? log : writeLine
+  if (log === false) return () => undefined
   return (entry) => {
     try {
-      catchRejection(write(entry), reportFailure)
+      if (typeof log === 'function') catchRejection(log(entry), reportFailure)
+      else writeToConsole('error', `http-resource-service: ${entry.message}`)
     } catch (error) {
       reportFailure(error)
     }

@@ -71,10 +71,7 @@ export const DURATION: ValueRule = {
   text: 'milliseconds, 1 or more, or Infinity',
 }
 /** A duration that may be none. */
-export const PERIOD: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 0,
-  text: 'a number of milliseconds, 0 or more',
-}
+export const PERIOD: ValueRule = writtenAs(SIZE, 'a number of milliseconds, 0 or more')
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
 export const FIELD_VALUE: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
@@ -96,10 +93,7 @@ export const PATH: ValueRule = {
   text: "a path, such as '/operations'",
 }
 
-export const LOG: ValueRule = {
-  accepts: (value) => typeof value === 'boolean' || typeof value === 'function',
-  text: 'a function, or false to report nothing',
-}
+export const LOG: ValueRule = writtenAs(either(BOOLEAN, FUNCTION), 'a function, or false to report nothing')
 
 /** An object with members of its own; a `Map` has none. */
 export const RECORD: ValueRule = { accepts: hasProperties, text: 'an object' }
@@ -126,10 +120,7 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
 }
 
 /** Users and their secrets. */
-export const ACCOUNTS: ValueRule = {
-  accepts: RECORD.accepts,
-  text: 'an object of names and secrets, such as { ada: secret }',
-}
+export const ACCOUNTS: ValueRule = writtenAs(RECORD, 'an object of names and secrets, such as { ada: secret }')
 
 /** An object, and what the values of its members must be. */
 export function recordOf(rule: ValueRule): ValueRule {

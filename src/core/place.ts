@@ -187,11 +187,10 @@ export function askEachReading<Answer>(
   if (readings === undefined) return ask()
   const askFrom = (index: number): MaybePromise<Answer> => {
     exchange.path = readings[index]!
-    return andThen(ask(), (answer) => goOn(answer, index))
-  }
-  const goOn = (answer: Answer, index: number): MaybePromise<Answer> => {
-    exchange.path = path
-    return counts(answer) || index === readings.length - 1 ? answer : askFrom(index + 1)
+    return andThen(ask(), (answer) => {
+      exchange.path = path
+      return counts(answer) || index === readings.length - 1 ? answer : askFrom(index + 1)
+    })
   }
   return askFrom(0)
 }

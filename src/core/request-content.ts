@@ -26,13 +26,11 @@ export function hasBody(exchange: Exchange): boolean {
 
 /** The declared length of the content, or `undefined` when it is not declared. */
 export function declaredLength(exchange: Exchange): number | undefined {
-  if (exchange.contentLength === null) exchange.contentLength = readLength(exchange)
+  if (exchange.contentLength === null) {
+    const length = exchange.field('content-length')
+    exchange.contentLength = length === undefined ? undefined : parseDigits(length)
+  }
   return exchange.contentLength
-}
-
-function readLength(exchange: Exchange): number | undefined {
-  const length = exchange.field('content-length')
-  return length === undefined ? undefined : parseDigits(length)
 }
 
 /** Reads a decimal number, as in Content-Length: `Number` takes 330 instructions for three digits. */
@@ -119,8 +117,7 @@ export function hasUnreadBody(exchange: Exchange): boolean {
  * cut the answer off.
  */
 export function closeAnswered(stream: ServerHttp2Stream): void {
-  const timer = setTimeout(() => stream.close(0), LINGER)
-  timer.unref()
+  const timer = setTimeout(() => stream.close(0), LINGER).unref()
   stream.once('close', () => clearTimeout(timer))
 }
 
@@ -143,8 +140,7 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
       resolve()
     }
     // What has arrived meanwhile is read first: the process may have been busy.
-    const timer = setTimeout(() => setImmediate(goOn), END_WAIT)
-    timer.unref()
+    const timer = setTimeout(() => setImmediate(goOn), END_WAIT).unref()
     req.once('end', goOn).once('close', goOn)
     drain(req, goOn)
   })
@@ -203,8 +199,7 @@ export function discardUnreadBody(
     clearTimeout(timer)
     if (!res.writableEnded) res.end()
   }
-  const timer = setTimeout(end, LINGER)
-  timer.unref()
+  const timer = setTimeout(end, LINGER).unref()
   req.once('end', end).once('error', end).once('close', end)
   drain(req, () => req.pause())
   return true

@@ -75,16 +75,10 @@ export function asRead(request: RequestView): RequestView {
 }
 
 /**
- * A request as if it were a GET of another target with the same query: an entry of a listing is judged by it.
- * @param path the decoded path of the target
- * @param readParams gives the values of the names in its pattern
+ * A request as if it were a GET of another target with the same query: an entry of a listing is judged by it. A class: an
+ * object literal with getters costs a hidden class for every entry.
  */
-export function asReadOf(request: RequestView, path: string, readParams: () => RequestView['params']): RequestView {
-  return new ReadView(request, path, readParams)
-}
-
-/** A class: an object literal with getters costs a hidden class for every entry of a listing. */
-class ReadView implements RequestView {
+export class ReadView implements RequestView {
   readonly #request: RequestView
   readonly #readParams: () => RequestView['params']
   readonly method = 'GET'
@@ -95,6 +89,10 @@ class ReadView implements RequestView {
   readonly req: RequestView['req']
   readonly hostContext: unknown
 
+  /**
+   * @param path the decoded path of the target
+   * @param readParams gives the values of the names in its pattern
+   */
   constructor(request: RequestView, path: string, readParams: () => RequestView['params']) {
     this.#request = request
     this.#readParams = readParams

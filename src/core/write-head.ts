@@ -74,45 +74,34 @@ export function writeHead(exchange: Exchange, reply: Reply): void {
   const all = isPreset ? addClosing(exchange, headers) : headers
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
-  if (!isPlain) {
-    // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
-    if (exchange.isHttp2) checkValues(all)
-    setAllFields(res, all)
-    // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
-    // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
-    if (exchange.isHttp2) res.statusCode = reply.status
-    // Middleware that wraps the methods may set fields until it writes, and `on-headers` up to 1.0.2 loses those of a list.
-    else if (mayChangeHead) Object.assign(res, { statusCode: reply.status, statusMessage: phrase })
-    else res.writeHead(reply.status, phrase)
-  } else res.writeHead(reply.status, phrase, all as string[])
+  if (isPlain) return void res.writeHead(reply.status, phrase, all as string[])
+  // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
+  setFields(exchange, all)
+  // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
+  // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
+  if (exchange.isHttp2) res.statusCode = reply.status
+  // Middleware that wraps the methods may set fields until it writes, and `on-headers` up to 1.0.2 loses those of a list.
+  else if (mayChangeHead) Object.assign(res, { statusCode: reply.status, statusMessage: phrase })
+  else res.writeHead(reply.status, phrase)
 }
 
 /**
  * Sets fields on a response, one by one: for hosts whose own fields have to stay. A name that occurs more than once, as
- * WWW-Authenticate may, has all its values.
+ * WWW-Authenticate may, has all its values. Where one cannot be sent, none is set: it would be on the 500 after it.
  */
-function setFields(res: ServerResponse, fields: readonly string[]): void {
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i]!
-    let first = 0
-    while (fields[first] !== name) first += 2
-    if (first === i) res.setHeader(name, fields[i + 1]!)
-    else res.appendHeader(name, fields[i + 1]!)
-  }
-}
-
-/**
- * Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
- * (RFC 9113 §8.2.1, §10.3).
- */
-function checkValues(fields: readonly string[]): void {
-  for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i]!, fields[i + 1]!)
-}
-
-/** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
-function setAllFields(res: ServerResponse, fields: readonly string[]): void {
+function setFields({ res, isHttp2 }: Exchange, fields: readonly string[]): void {
   try {
-    setFields(res, fields)
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i]!
+      const value = fields[i + 1]!
+      // Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
+      // (RFC 9113 §8.2.1, §10.3).
+      if (isHttp2) validateHeaderValue(name, value)
+      let first = 0
+      while (fields[first] !== name) first += 2
+      if (first === i) res.setHeader(name, value)
+      else res.appendHeader(name, value)
+    }
   } catch (error) {
     for (let i = 0; i < fields.length; i += 2) res.removeHeader(fields[i]!)
     throw error
