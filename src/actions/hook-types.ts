@@ -76,7 +76,7 @@ export interface FileOptions {
    * Content-Disposition names it. Default false: 405.
    */
   readonly replaceable?: boolean
-  /** What the member says of the file, under its name; `undefined` for nothing. Default: all that is known of it. */
+  /** Makes the property of the item that describes the file; `undefined` for none. Default: `{ name, type, size }`. */
   readonly describe?: (file: FileFacts) => JsonValue | undefined
 }
 

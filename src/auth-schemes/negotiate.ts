@@ -29,11 +29,11 @@ export type NegotiateAcceptor = () => MaybePromise<Negotiation>
 export interface NegotiateOptions {
   /** What judges the tokens. */
   readonly acceptor: NegotiateAcceptor
-  /** Who a name is to us. Default: the name, `ada@EXAMPLE.TEST`, of whatever realm is trusted. */
+  /** Makes the principal of a Kerberos name. Default: the name, `ada@EXAMPLE.TEST`, of any trusted realm. */
   readonly principal?: (name: string, request: RequestView) => MaybePromise<Verdict>
   /**
-   * Whether requests count that a proxy passed on. A negotiation belongs to a connection, and one that a proxy shares
-   * among its clients belongs to all of them: say `'trusted'` only where every client has a connection of its own.
+   * Whether requests from proxies are accepted. A negotiation authenticates a connection: where a proxy shares one among
+   * its clients, it authenticates all of them. Use `'trusted'` only where each client has a connection of its own.
    * Default: `'refused'`.
    */
   readonly proxies?: 'refused' | 'trusted'

@@ -21,16 +21,16 @@ export type { HostPrincipal, HostUser, RequireRule } from './authentication-opti
 export interface AuthOptions extends AuthenticationOptions {
   /**
    * Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a
-   * secret. Default: everybody may.
+   * secret. Default: `true`.
    */
   readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'not-found'>
-  /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
+  /** Proxies whose forwarding fields give the address of the client, for a `throttle`. Default: none. */
   readonly trustProxy?: TrustProxy
   /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
-   * Receives `{ level, part, state, message, error }` when credentials cannot be verified, because the keys of an issuer
-   * are out of reach for instance, and when they can be again. `false` turns it off. Default: one line on the console.
+   * Receives `{ level, part, state, message, error }` when credentials cannot be verified, for instance because the keys of
+   * an issuer cannot be fetched, and when they can be again. `false` turns it off. Default: one line on the console.
    */
   readonly log?: Log | boolean
 }

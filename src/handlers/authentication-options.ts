@@ -35,14 +35,14 @@ export interface AuthenticationOptions {
   readonly schemes?: readonly AuthScheme[]
   /**
    * Takes the user that the host has found: `({ hostContext }) => hostContext.state.user && { id: hostContext.state.user.id }`.
-   * The principal has the scheme `host`. Credentials in Authorization that one of the `schemes` knows count first, right
-   * or wrong; this is asked for all other requests. Default: none.
+   * The principal has the scheme `host`. It is not called for
+   * a request whose Authorization is for one of the `schemes`, right or wrong. Default: none.
    */
   readonly principal?: HostPrincipal
   /**
-   * Whether browsers attach by themselves what the host finds its users by, as they do with cookies: a service then
-   * refuses changes that another site asks for (403). The standalone `auth` passes that on to a service behind it, and
-   * refuses none itself. Default: true.
+   * Whether browsers attach the credentials of the host by themselves, as they do with cookies. A service then refuses
+   * changes that another site asks for (403). The standalone `auth` does not refuse them; a service behind it does.
+   * Default: true.
    */
   readonly principalIsAmbient?: boolean
   /**
@@ -51,9 +51,9 @@ export interface AuthenticationOptions {
    */
   readonly challenge?: string
   /**
-   * Which requests need credentials: all, those with an unsafe method, or those that a function picks. Credentials
-   * that are sent without need are verified too. A write whose answer tells what a GET would needs them where the GET
-   * does. Default: `all`.
+   * Which requests need credentials: all, those with an unsafe method, or those that a function picks. Credentials of
+   * other requests are verified too. A write whose response shows the current state needs them where a GET does.
+   * Default: `all`.
    */
   readonly requireAuth?: RequireRule
 }

@@ -43,14 +43,14 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    */
   readonly ids?: 'integer' | 'string' | 'uuid'
   /**
-   * Whether PUT to the path of a new item creates it. Default true; false for `'uuid'`, for accepting collections and with a
-   * `scope`: there it would tell that another caller has the path (404 in place of 201). False where writers do not trust each
-   * other: POST goes on behind the highest integer, and after a PUT of 2^53 - 1 there is none left (507).
+   * Whether PUT to the path of a new item creates it. Default true; false for `'uuid'`, for accepting collections, and with a
+   * `scope`, where 404 instead of 201 would show that another caller has the path. Set it to false where writers do not trust
+   * each other: POST continues after the highest integer, and after a PUT of 2^53 - 1 no id is left (507).
    */
   readonly clientIds?: boolean
   /**
-   * Whether the collection exists only below a resource that does, as in `/tasks/{task}/comments`: 404 while that is not
-   * there, is deleted, or would be refused to a GET of the same caller. The items are removed with it. Needs a store that
+   * Whether the collection exists only while its parent does, as in `/tasks/{task}/comments`: 404 while the parent does not
+   * exist, is deleted, or is refused to a GET of the same caller. DELETE of the parent removes the items. Needs a store that
    * supports `parents`, as the ready ones do. Default false.
    */
   readonly parent?: boolean

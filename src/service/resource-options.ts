@@ -79,8 +79,8 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
-   * Whether a POST, or a PATCH without If-Match, that carries an Idempotency-Key is done once, however often it is sent.
-   * `'optional'`: where the field is there. `'required'`: a request without it is 400. Needs a store that supports
+   * Honours Idempotency-Key: a POST, or a PATCH without If-Match, is carried out once, however often it is sent.
+   * `'required'`: a request without the field is 400. `'optional'`: it is carried out as usual. Needs a store that supports
    * `relatedExpect`, as the ready ones do. Default: the field is ignored.
    */
   readonly idempotency?: 'optional' | 'required'
@@ -92,9 +92,9 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
   /**
-   * What Accept means where it names nothing that there is. `'strict'`: 406. `'lenient'`: the stored representation is
-   * sent. Default `'strict'` for JSON resources and with `representations`; `'lenient'` where content is kept as it was
-   * sent, and for files of items, since many clients send an Accept that names something else.
+   * The response where Accept matches no representation. `'strict'`: 406. `'lenient'`: the stored representation. Default
+   * `'strict'` for JSON resources and with `representations`; `'lenient'` for content of any type and for files of items,
+   * because many clients send an Accept that does not match them.
    */
   readonly accept?: 'strict' | 'lenient'
   /** The name of the resource in the OpenAPI description, in the singular: `User`. Default: its path. */

@@ -50,14 +50,14 @@ export interface ServedDescription extends Partial<OpenApiOptions> {
 
 /** Authentication of a service, and what the principal may do. */
 export interface ServiceAuthOptions extends AuthenticationOptions {
-  /** Who may do what, where a definition does not say; see {@link Authorize}. Default: everybody may do everything. */
+  /** Decides what a principal may do, where a definition has no `authorize`; see {@link Authorize}. Default: everything. */
   readonly authorize?: Authorize
 }
 
 export interface ServiceOptions {
   /**
-   * Definitions by path pattern. Left out: every path may be written, read, patched and removed, POST creates
-   * `path/{id}`, and GET of a path without content of its own lists what lies below it, each as `{ id, href, type, size }`.
+   * Definitions by path pattern. Without them, every path can be written, read, patched and deleted. POST creates
+   * `path/{id}`, and GET of a path without content lists the resources below it, each as `{ id, href, type, size }`.
    */
   readonly resources?: Readonly<Record<string, ResourceDefinition>>
   /** Which other origins may use the service from a browser. Default: none. */
@@ -70,8 +70,8 @@ export interface ServiceOptions {
    */
   readonly https?: 'required' | 'optional'
   /**
-   * Proxies whose word on the scheme and on the address of the client counts: addresses, CIDR blocks, `'loopback'`, or a
-   * function. Default: none.
+   * Proxies whose forwarding fields give the scheme and the address of the client: addresses, CIDR blocks, `'loopback'`,
+   * or a function. Default: none.
    */
   readonly trustProxy?: TrustProxy
   /** Hosts that are served; others get 421 (RFC 9110 §15.5.20). Default: all. */
@@ -105,15 +105,15 @@ export interface ServiceOptions {
   /** Called with unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
-   * Receives `{ level, part, state, message, error }` when something that requests depend on stops working, and when it works
-   * again: the store, the keys of tokens, the queue of accepted work, or cleartext that is refused. Each change is reported
-   * once, and a function that throws harms no request. `false` turns it off. Default: one line on the console.
+   * Receives `{ level, part, state, message, error }` once when the store, the keys of tokens or the queue of accepted work
+   * stops working or cleartext is refused, and once when it works again. A function that throws does not fail a request.
+   * `false` turns reports off. Default: one line on the console.
    */
   readonly log?: Log | boolean
   /**
-   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself. So do `Cache-Control: no-store`,
-   * and the fields of `error.headers` such as WWW-Authenticate, Allow and Retry-After, where the answer does not set them;
-   * those of `error.headers` not where its status is another one. Default: a problem document (RFC 9457), nothing for 412.
+   * Makes the response for an error. Text is sent as UTF-8. Content-Length and `Cache-Control: no-store` are added, and
+   * with the same status the fields of `error.headers` (WWW-Authenticate, Allow, Retry-After), unless the response sets
+   * them. Default: a problem document (RFC 9457); 412 has no content.
    */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'respond'`. */
@@ -121,9 +121,8 @@ export interface ServiceOptions {
   /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
   /**
-   * Milliseconds without progress after which a client that neither sends nor reads is given up. One that reads has, beside
-   * them, the time that the bytes on their way need at 15 kB a second: 105 s for 1.5 MiB, which is the most that counts.
-   * Default 30 000.
+   * Milliseconds after which a client that neither sends nor reads is disconnected. While a response is sent, the time that
+   * its unread bytes take at 15 kB a second is added, 105 s at most. Default 30 000.
    */
   readonly idleTimeout?: number
   /** For development: called with a line for each request that explains its response. `true` logs it. Default false. */

@@ -33,15 +33,15 @@ export interface OperationsOptions {
   /** Milliseconds for which a monitor is kept after its work has ended; `Infinity` keeps it for good. Default 24 hours. */
   readonly retention?: number
   /**
-   * Whether a principal is an admin. A monitor is for the principal who caused it and for admins; for all others it does
-   * not exist (404). A monitor that was caused without credentials is for every client that has its id; `authorize` is
-   * not asked about monitors. Default: no principal is.
+   * Whether a principal is an admin. A monitor is visible to the principal who caused it and to admins, and 404 for all
+   * others. A monitor that was caused without credentials is visible to every client that has its id. `authorize` is not
+   * asked about monitors. Default: no principal is an admin.
    */
   readonly isAdmin?: (principal: Principal, request: RequestView) => MaybePromise<boolean>
   /**
-   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it gets the id of each piece of work that
-   * has been recorded, and how many milliseconds to wait, and calls `service.runOperation(id)` where and when the work
-   * shall be done. It may get an id more than once; a second run of work that is done does nothing.
+   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it gets the id of recorded work and the
+   * milliseconds to wait. Then a worker calls `service.runOperation(id)`. The queue may get an id more than once; a
+   * second run of work that is done does nothing.
    */
   readonly queue?: {
     readonly enqueue: (id: string, options: { readonly delay: number }) => MaybePromise<unknown>
