@@ -1,5 +1,6 @@
 import type { ContentReader } from './fetch.ts'
 import { type Call, READING } from './read.ts'
+import { toBlob, typeOf } from './request-content.ts'
 import {
   type Answer,
   conditionOn,
@@ -11,7 +12,7 @@ import {
   type Success,
 } from './results.ts'
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
-import { CHANGING, type Match, toBlob, typeOf } from './write.ts'
+import { CHANGING, type Match } from './write.ts'
 
 export interface DownloadOptions extends RequestOptions {
   /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */

@@ -1,6 +1,7 @@
 import { defineMember, equalJson, formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { createPatch } from './create-patch.ts'
 import { type Call, readDocument, readWritten } from './read.ts'
+import { formatJson } from './request-content.ts'
 import {
   type Answer,
   type ChangeConflict,
@@ -49,7 +50,8 @@ export async function editDocument(
     // The bytes that were read: the caller may have changed the value.
     const before = JSON.parse(base.text) as JsonValue
     // A copy of its own for the function. What JSON cannot hold, such as `undefined`, is not sent either.
-    const after = toJson(typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended)
+    const result = typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended
+    const after = JSON.parse(formatJson(result)) as JsonValue
     const difference = createPatch(before, after, call.prefer)
     if (difference === undefined) return { ok: true, status: 200, document: base }
     const { contentType, patch } = difference
@@ -90,12 +92,6 @@ function conflict(
   conflicts: ChangeConflict<JsonValue, string>['conflicts'],
 ): Result {
   return { ...(refuse(answer, CHANGING) as Failure<412>), conflicts, theirs }
-}
-
-function toJson(value: unknown): JsonValue {
-  const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError('A change returns the document as JSON.')
-  return JSON.parse(text) as JsonValue
 }
 
 export interface Merge {

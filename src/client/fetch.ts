@@ -1,3 +1,5 @@
+import { UsageError } from './results.ts'
+
 /** Reads content piece by piece. */
 export interface ContentReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
@@ -61,18 +63,37 @@ const CHUNK = 65_536
  * Sends a request. Progress is seen where the platform shows it: by XMLHttpRequest in browsers, whose `fetch` streams
  * content over HTTP/2 only, if at all; by a stream elsewhere.
  */
-export function sendContent(
+export async function sendContent(
   fetch: Fetch | undefined,
   url: string,
   options: Omit<FetchOptions, 'body' | 'duplex'>,
   content: RequestContent | undefined,
 ): Promise<FetchResponse> {
-  const send = fetch ?? (globalThis.fetch as Fetch)
+  const send = fetch ?? (globalThis.fetch as Fetch | undefined)
+  if (send === undefined) throw new UsageError('There is no global fetch. Give the client the option "fetch".')
   const { body, onProgress } = content ?? {}
-  if (onProgress === undefined || !(body instanceof Blob)) return send(url, { ...options, body } as FetchOptions)
+  if (onProgress === undefined) return withoutText(body, () => send(url, { ...options, body } as FetchOptions))
+  const blob = body as Blob
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
-  if (fetch === undefined && Xhr !== undefined) return sendByXhr(new Xhr(), url, options, body, onProgress)
-  return send(url, { ...options, body: streamBlob(body, onProgress), duplex: 'half' })
+  if (fetch === undefined && Xhr !== undefined) {
+    return withoutText(blob, () => sendByXhr(new Xhr(), url, options, blob, onProgress))
+  }
+  const stream = streamBlob(blob, onProgress)
+  return withoutText(stream, () => send(url, { ...options, body: stream, duplex: 'half' }))
+}
+
+/** Sends content that cannot become text: a `fetch` that does not know its class would send `[object Blob]`. */
+async function withoutText(body: unknown, send: () => Promise<FetchResponse>): Promise<FetchResponse> {
+  if (typeof body !== 'object' || body === null) return send()
+  const refuse = () => {
+    throw new UsageError('The fetch does not take content of this class. Use the FormData and Blob that belong to it.')
+  }
+  Reflect.defineProperty(body, 'toString', { value: refuse, configurable: true })
+  try {
+    return await send()
+  } finally {
+    Reflect.deleteProperty(body, 'toString')
+  }
 }
 
 function streamBlob(blob: Blob, onProgress: NonNullable<RequestContent['onProgress']>): ReadableStream<Uint8Array> {

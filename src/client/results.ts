@@ -106,6 +106,9 @@ export class ResponseError extends Error {
   }
 }
 
+/** A mistake of the program: the request is neither sent nor tried again. */
+export class UsageError extends TypeError {}
+
 /** A response that was read to its end, or whose content is still to be read. */
 export interface Answer {
   readonly url: string

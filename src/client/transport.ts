@@ -1,6 +1,6 @@
 import type { FieldValues, ResourceClientOptions } from './client-options.ts'
 import { type ContentReader, type RequestContent, sendContent } from './fetch.ts'
-import { type Answer, createError, ResponseError } from './results.ts'
+import { type Answer, createError, ResponseError, UsageError } from './results.ts'
 
 /** Options of one request. */
 export interface RequestOptions {
@@ -98,8 +98,8 @@ export function createTransport(given: ResourceClientOptions): Send {
         try {
           new Headers(headers)
         } catch {
-          // `fetch` would put the value, a secret, into its message. Returned: what is thrown here is tried again.
-          return Promise.reject(new TypeError('The token or a header is malformed.'))
+          // `fetch` would put the value, a secret, into its message.
+          throw new UsageError('The token or a header is malformed.')
         }
         isSent = true
         const answer = await attempt(target, request, headers, mayHaveTakenEffect)
@@ -110,7 +110,7 @@ export function createTransport(given: ResourceClientOptions): Send {
         mayHaveTakenEffect ||= answer.status !== 429
       } catch (cause) {
         signal?.throwIfAborted()
-        if (cause instanceof ResponseError) throw cause
+        if (cause instanceof ResponseError || cause instanceof UsageError) throw cause
         mayHaveTakenEffect ||= isSent
         if (isLast) {
           const reason = (cause as Error | undefined)?.message ?? String(cause)

@@ -1,6 +1,7 @@
 import { equalJson, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import type { AnyPath, AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
 import { type Call, readDocument, readWritten } from './read.ts'
+import { formatJson, isBlob, isForm, toBlob, typeOf } from './request-content.ts'
 import {
   type Answer,
   conditionOn,
@@ -31,7 +32,7 @@ export async function replaceDocument(
   match: Match,
   value: unknown,
 ): Promise<ReplaceResult<PathTypes, string>> {
-  const text = JSON.stringify(value)
+  const text = formatJson(value)
   const headers = { 'Content-Type': 'application/json', ...conditionOn(match) }
   // The condition lets it take effect once; with If-Match: * every repetition leads to the same state.
   const answer = await call.send(call, { method: 'PUT', headers, content: { body: text } })
@@ -166,13 +167,13 @@ export async function createItem(
   content: unknown,
 ): Promise<CreateResult<AnyPath, string>> {
   const { key = crypto.randomUUID(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
-  const isForm = content instanceof FormData
-  const blob = content instanceof Blob || content instanceof Uint8Array ? toBlob(content) : undefined
-  const type = isForm ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
+  const form = isForm(content) ? content : undefined
+  const blob = isBlob(content) || ArrayBuffer.isView(content) ? toBlob(content) : undefined
+  const type = form ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
   const answer = await call.send(call, {
     method: 'POST',
     headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
-    content: { body: isForm ? content : (blob ?? JSON.stringify(content)) },
+    content: { body: form ?? blob ?? formatJson(content) },
     isRepeatable: repeat,
   })
   const { status } = answer
@@ -187,12 +188,4 @@ export async function createItem(
 
 function describeOperation<Value>(answer: Answer, url: string): Operation<Value> {
   return { url, retryAfter: readRetryAfter(answer) }
-}
-
-export function toBlob(content: Blob | Uint8Array | string): Blob {
-  return content instanceof Blob ? content : new Blob([content as string])
-}
-
-export function typeOf(blob: Blob): string {
-  return blob.type || 'application/octet-stream'
 }
