@@ -33,6 +33,25 @@ const cases: [string, () => unknown, string | RegExp][] = [
     () => collection({ memberMethods: ['POST'] }),
     /memberMethods: they are GET/,
   ],
+  ...(
+    [
+      ['collection', 'methods', () => collection({ methods: ['HEAD', 'POST'] })],
+      ['collection', 'memberMethods', () => collection({ memberMethods: ['HEAD'] })],
+      ['document', 'methods', () => document({ methods: ['HEAD', 'PUT'] })],
+      ['singleton', 'methods', () => singleton({ methods: ['HEAD'] })],
+    ] as const
+  ).map(([owner, option, make]): [string, () => unknown, string] => [
+    `${option} of ${owner} with HEAD alone`,
+    make,
+    `${owner} has HEAD in its ${option} without GET, with which it comes.`,
+  ]),
+  ...[{ input: { type: 'object' } }, { output: {} }, { input: {}, output: 'object' }].map(
+    (jsonSchema): [string, () => unknown, string] => [
+      `jsonSchema: ${JSON.stringify(jsonSchema)}`,
+      () => collection({ jsonSchema }),
+      'collection takes as jsonSchema: a JSON Schema, or { input, output } with both of them.',
+    ],
+  ),
   ["document({ methods: ['POST'] })", () => document({ methods: ['POST'] }), 'they are GET, PUT, PATCH, DELETE'],
   [
     '{ ...collection(), scope }',

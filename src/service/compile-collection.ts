@@ -15,7 +15,7 @@ import type { CollectionOptions } from './collection-options.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
-import type { DocumentOptions } from './document-options.ts'
+import type { SharedOptions } from './document-options.ts'
 
 export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
 
@@ -73,7 +73,7 @@ export function compileCollection(
 }
 
 /** The limits of a service, with that of a definition on its files. */
-function limitFiles(limits: BodyLimits, { maxSize }: Readonly<DocumentOptions>): BodyLimits {
+function limitFiles(limits: BodyLimits, { maxSize }: SharedOptions): BodyLimits {
   return maxSize === undefined ? limits : { ...limits, fileSize: Math.min(maxSize, limits.fileSize) }
 }
 

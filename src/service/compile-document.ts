@@ -21,7 +21,7 @@ import {
 } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
-import type { DocumentOptions, SingletonOptions } from './document-options.ts'
+import type { SharedOptions, SingletonOptions } from './document-options.ts'
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
@@ -43,7 +43,7 @@ interface DocumentFacts {
 /** The route of a resource that has a representation of its own. */
 export function compileDocument(
   pattern: string,
-  options: Readonly<DocumentOptions>,
+  options: SharedOptions,
   defaults: ServiceDefaults,
   methods: readonly Method[],
   { file, ...facts }: DocumentFacts = {},
@@ -95,15 +95,12 @@ export function compileDocument(
   })
 }
 
-function loadForPut(facts: DocumentFacts, options: Readonly<DocumentOptions>): Action['load'] {
+function loadForPut(facts: DocumentFacts, options: SharedOptions): Action['load'] {
   const load = loadReplacement(facts, options)
   return facts.kind === 'item' && facts.createsByPut === true ? wherePageFollows(load) : load
 }
 
-function loadReplacement(
-  { indexing, createsByPut }: DocumentFacts,
-  { deletion }: Readonly<DocumentOptions>,
-): Action['load'] {
+function loadReplacement({ indexing, createsByPut }: DocumentFacts, { deletion }: SharedOptions): Action['load'] {
   const onlyRestores = createsByPut === false && deletion === 'soft'
   if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
   return unlessForeseen(createsByPut === false ? loadPresent : loadReplaced)
@@ -112,7 +109,7 @@ function loadReplacement(
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */
 function listPatchFormats(
   pattern: string,
-  { jsonAsMergePatch = false }: Readonly<DocumentOptions>,
+  { jsonAsMergePatch = false }: SharedOptions,
   { context: { patchFormats } }: ServiceDefaults,
 ): readonly PatchFormat[] {
   if (!jsonAsMergePatch) return patchFormats
@@ -132,7 +129,7 @@ export function compileSingleton(
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
   const { aliases = [] } = options
-  const json = changeOptions<DocumentOptions>(options, { types: JSON_ONLY })
+  const json = changeOptions<SharedOptions>(options, { types: JSON_ONLY })
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
     kind: 'singleton',
     storePath: pattern,

@@ -7,7 +7,7 @@ import { askRule, type RequireRule } from '../handlers/authentication-options.ts
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
-import type { DocumentOptions } from './document-options.ts'
+import type { SharedOptions } from './document-options.ts'
 import type { ReportIndexing } from './operator-reports.ts'
 import type { ResourceOptions } from './resource-options.ts'
 
@@ -29,7 +29,7 @@ const NOT_STORED = formatCacheControls('no-store')
 /** A route with everything that a definition leaves to the defaults. */
 export function completeRoute(
   pattern: string,
-  options: Readonly<DocumentOptions>,
+  options: SharedOptions,
   defaults: ServiceDefaults,
   facts: Pick<Route, 'actions' | 'collection'> & Partial<Route>,
 ): Route {
@@ -97,7 +97,7 @@ function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
 /** Milliseconds for which a first answer is kept, where a definition does not say. */
 export const DAY: number = 24 * 3_600_000
 
-function compileIdempotency({ idempotency, idempotencyRetention = DAY }: DocumentOptions): Route['idempotency'] {
+function compileIdempotency({ idempotency, idempotencyRetention = DAY }: SharedOptions): Route['idempotency'] {
   if (idempotency === undefined) return undefined
   return { isRequired: idempotency === 'required', retention: idempotencyRetention }
 }
@@ -111,7 +111,7 @@ export function restrict(
   return Object.fromEntries(Object.entries(actions).filter(([method]) => methods.includes(method as Method)))
 }
 
-function compileRequire(require: DocumentOptions['requireAuth']): Route['requiresCredentials'] {
+function compileRequire(require: SharedOptions['requireAuth']): Route['requiresCredentials'] {
   if (typeof require === 'function') return askRule(require)
   if (require === undefined) return undefined
   if (require === 'all') return () => true
@@ -120,7 +120,7 @@ function compileRequire(require: DocumentOptions['requireAuth']): Route['require
 
 /** What the rules say of reads: most say one thing of all of them. */
 function compileReadRule(
-  own: DocumentOptions['requireAuth'],
+  own: SharedOptions['requireAuth'],
   usual: ServiceDefaults['requireAuth'],
 ): Route['readsNeedCredentials'] {
   if (own === undefined) return typeof usual === 'function' ? askRule(usual) : usual === 'all'

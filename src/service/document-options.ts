@@ -12,7 +12,7 @@ import {
   SOME_METHODS,
 } from './resource-options.ts'
 
-export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = Method>
+export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 'GET' | 'PUT' | 'PATCH' | 'DELETE'>
   extends ResourceOptions<Value, KindMethod> {
   /**
    * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. A collection of JSON
@@ -43,6 +43,9 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
   readonly retention?: number
 }
 
+/** The options that collections and documents share, whatever their methods. */
+export type SharedOptions = Readonly<DocumentOptions<JsonValue, Method>>
+
 export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value, 'GET' | 'PUT' | 'PATCH'> {
   /** Further paths of the same resource. Default: none. */
   readonly aliases?: readonly string[]
@@ -55,6 +58,7 @@ const MEDIA_RANGE: ValueRule = {
 
 export const DOCUMENT_OPTIONS: OptionTable<DocumentOptions> = {
   ...RESOURCE_OPTIONS,
+  methods: SOME_METHODS,
   types: listOf(MEDIA_RANGE, 1),
   maxSize: SIZE,
   storedHeaders: listOf(oneOf('Content-Language', 'Content-Disposition')),
@@ -104,7 +108,7 @@ const ABOUT_OTHER_CONTENT = ['maxSize', 'allowInline'] as const
  */
 export function checkContentOptions(
   owner: string,
-  options: Readonly<DocumentOptions<JsonValue>>,
+  options: SharedOptions,
   has: { readonly types: readonly string[]; readonly files: boolean },
 ): void {
   const isJson = has.types.every(isJsonRange)

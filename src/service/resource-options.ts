@@ -127,6 +127,15 @@ const SCHEMA: ValueRule = {
   text: 'a schema with the Standard Schema interface ("~standard")',
 }
 
+const DIRECTIONS = shapedAs({ input: 'object', output: 'object' })
+/** One of a pair alone would be taken for a schema that says nothing. */
+const JSON_SCHEMA: ValueRule = {
+  accepts: (value) =>
+    RECORD.accepts(value) &&
+    (DIRECTIONS.accepts(value) || !['input', 'output'].some((name) => Object.hasOwn(value as object, name))),
+  text: 'a JSON Schema, or { input, output } with both of them',
+}
+
 /** A date, as an object or in ISO 8601. */
 const MOMENT: ValueRule = {
   accepts: (value) =>
@@ -157,7 +166,7 @@ export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
   title: TEXT,
   description: TEXT,
   examples: RECORD,
-  jsonSchema: RECORD,
+  jsonSchema: JSON_SCHEMA,
   deprecated: MOMENT,
   sunset: MOMENT,
 }
@@ -182,6 +191,10 @@ export function checkMethods(
   has: readonly Method[],
 ): void {
   const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
-  if (wrong === undefined) return
-  throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+  if (wrong !== undefined) {
+    throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+  }
+  if (given?.includes('HEAD') && !given.includes('GET')) {
+    throw new TypeError(`${owner} has HEAD in its ${option} without GET, with which it comes.`)
+  }
 }

@@ -44,13 +44,15 @@ it('completes the value of an option, and names the right ones for a wrong one',
     document({ deletion: 'sofft' })
     singleton({ methods: ['GTE'] })
     collection({ methods: ['PUT'] })
-    collection({ memberMethods: ['POST'] })`)
+    collection({ memberMethods: ['POST'] })
+    document({ methods: ['POST'] })`)
   expect(completions).toEqual(['hard', 'queued', 'soft'])
   expect(messages.slice(1)).toEqual([
     expect.stringContaining(`Did you mean '"optional"'?`),
     expect.stringContaining(`Did you mean '"soft"'?`),
     expect.stringMatching(/^Type '"GTE"' is not assignable to type '(?!.*"DELETE").*"PATCH"/),
     expect.stringMatching(/^Type '"PUT"' is not assignable to type '(?!.*"PATCH").*"POST"/),
+    expect.stringMatching(/^Type '"POST"' is not assignable to type '.*"DELETE"/),
     expect.stringMatching(/^Type '"POST"' is not assignable to type '.*"DELETE"/),
   ])
 })
