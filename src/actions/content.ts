@@ -91,7 +91,7 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
     exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange.contentType, limits.bodySize))
-    return use(exchange, isAsSent(exchange) ? parsed : notVerbatim(parsed))
+    return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
   }
   return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) => {
     const parsed = parseJson(bytes, limits)

@@ -75,6 +75,19 @@ describe('honoMiddleware', () => {
     expect(await own.text()).toBe(String(body.length))
   })
 
+  it('does not take for the content what middleware has made of it', async () => {
+    const app = new Hono()
+    app.use('/*', async (context, next) => {
+      await context.req.text()
+      await next()
+    })
+    app.use('/*', honoMiddleware(createResourceService(memoryStore(), { onError: () => {} })))
+    const port = await listen(serverOf(app))
+    const picture = { method: 'PUT', body: Uint8Array.of(0xff, 0xd8) }
+    expect((await fetch(`http://127.0.0.1:${port}/a`, picture)).status).toBe(500)
+    expect((await fetch(`http://127.0.0.1:${port}/a`)).status).toBe(404)
+  })
+
   it('answers once, and leaves the connection to the next request', async () => {
     const app = new Hono()
     app.use('/*', honoMiddleware(createService()))

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createResourceClient, expectSuccess, type Fetch, type ResourceClient } from '../../src/client.ts'
 import { createBytes } from '../../src/conformance/samples.ts'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -138,8 +138,12 @@ describe('the client, where the service redirects GET of large content (RFC 9110
       if (options.method === 'HEAD') await store.remove('/files/a', { expect: 'any', mode: 'tombstone' })
       return globalThis.fetch(url, options)
     }
+    const cancel = vi.spyOn(ReadableStreamDefaultReader.prototype, 'cancel')
     const gone = await createResourceClient(base, { fetch: removing }).download('/files/a')
     expect(gone).toMatchObject({ ok: false, status: 410 })
+    // The content of the target is read no further.
+    expect(cancel).toHaveBeenCalledTimes(1)
+    cancel.mockRestore()
     await write('/files/a', LARGE)
     s3.interfere = (_, res) => {
       res.writeHead(403).end()

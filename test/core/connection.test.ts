@@ -16,5 +16,8 @@ it.each(['GET', 'PUT'])(
     const kept: InFlight[] = []
     for (let one = connectionOf(socket).inFlight; one !== undefined; one = one.before) kept.push(one)
     expect(kept.length).toBeLessThanOrEqual(2)
+    expect(before?.inFlight?.decision).toBeInstanceOf(Promise)
+    before?.inFlight?.decided()
+    expect(before?.inFlight?.decision).toBeUndefined()
   },
 )

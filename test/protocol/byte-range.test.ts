@@ -96,6 +96,7 @@ const SETS: readonly Row[] = [
   ['row H158: more than there is, after clipping', '0-999,25-', WHOLE, '0-0', WHOLE],
   ['row H158: two overlaps', '0-1,1-2,2-3', '0-3', '0-0', '0-3'],
   ['row H158: three overlaps', '0-1,1-2,2-3,3-4', WHOLE, '0-0', WHOLE],
+  ['row H157: ranges that touch, however many', '0-0,1-1,2-2,3-3,4-4', '0-4', '0-0', '0-4'],
   ['row H158: two overlaps, apart', '0-1,1-2,10-11,11-12', '0-2,10-12', '0-0', '0-2,10-12'],
   ['row H158: three overlaps, apart', '0-1,1-2,10-11,11-12,20-21,21-22', WHOLE, '0-0', WHOLE],
 ]

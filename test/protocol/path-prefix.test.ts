@@ -43,6 +43,8 @@ describe('placeTarget', () => {
     ['/t/%2fx', '/t/:tenant', 'unclear'],
     ['/acme/api/x', '/:tenant/api', 'inside'],
     ['/acme/API/x', '/:tenant/api', 'unclear'],
+    ['/API/x', '/API', 'inside'],
+    ['/api/x', '/API', 'unclear'],
     ['/caf%C3%A9/x', '/caf%C3%A9', 'inside'],
     ['/caf%c3%a9/x', '/caf%C3%A9', 'unclear'],
     ['/%63af%C3%A9/x', '/caf%C3%A9', 'unclear'],

@@ -59,7 +59,7 @@ describe.each(Object.keys(parsers))('a service behind %s', (name) => {
       expect([200, 201, 204]).toContain(put.status)
       const read = await ask('GET', path)
       if (fields === JSON_TYPE) expect(read.json()).toEqual(JSON.parse(body))
-      if (read.text !== body) expect(put.field('etag')).toBeUndefined()
+      if (read.text !== body || name.includes('text')) expect(put.field('etag')).toBeUndefined()
       if (put.field('etag') !== undefined) expect(put.field('etag')).toBe(read.field('etag'))
     }
 
