@@ -9,16 +9,6 @@ import { decodeText } from './text.ts'
 /** RFC 2046 §5.1.1: 1 to 70 characters, not ending with a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 
-/** The boundary of `multipart/form-data`. @throws HttpError 415 for another type, 400 for a boundary that is none */
-function readBoundary({ essence, parameters }: MediaType): string {
-  if (essence !== 'multipart/form-data') throw unsupportedBody('Of multipart types, only form-data is supported.')
-  const boundary = parameters.get('boundary')
-  if (boundary === undefined || !BOUNDARY.test(boundary)) {
-    throw malformedBody('The boundary parameter is missing or malformed.')
-  }
-  return boundary
-}
-
 /** A file part whose content may still be arriving. */
 export interface ArrivingFile extends Omit<FilePart, 'content'> {
   /** Content that has arrived and is not taken yet: at most two views into each chunk that was pushed. */
@@ -37,11 +27,16 @@ export interface ArrivingFile extends Omit<FilePart, 'content'> {
  * @throws HttpError 415 for another media type, 400 for a boundary that is missing or malformed
  */
 export function createMultipartParser(
-  mediaType: MediaType,
+  { essence, parameters }: MediaType,
   limits: BodyLimits,
   parts: (FormField | ArrivingFile)[],
 ): DelimiterTap {
-  return new DelimiterTap(readBoundary(mediaType), new PartReader(limits, parts))
+  if (essence !== 'multipart/form-data') throw unsupportedBody('Of multipart types, only form-data is supported.')
+  const boundary = parameters.get('boundary')
+  if (boundary === undefined || !BOUNDARY.test(boundary)) {
+    throw malformedBody('The boundary parameter is missing or malformed.')
+  }
+  return new DelimiterTap(boundary, new PartReader(limits, parts))
 }
 
 /** Makes parts of what the tap finds, within the limits. */

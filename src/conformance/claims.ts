@@ -72,6 +72,13 @@ export async function claimStored(
   await claimContent(await store.read(path), content, sentence)
 }
 
+/** Fails unless exactly one of some calls has done something. @returns which */
+export function claimOneWinner(results: readonly { readonly outcome: string }[], sentence: string): number {
+  const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
+  claimEqual(winners.length, 1, sentence)
+  return winners[0]!
+}
+
 /** Fails unless two byte strings are equal; tells where they part. */
 export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: string): void {
   if (Buffer.compare(actual, expected) === 0) return

@@ -83,19 +83,21 @@ interface StalledStream {
 }
 
 export function stall(bytes: Uint8Array): StalledStream {
-  let reach = () => {}
-  let resume = () => {}
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve
-  })
-  const resumed = new Promise<void>((resolve) => {
-    resume = resolve
-  })
+  const [reached, resumed] = [createGate(), createGate()]
   const wait = (): Promise<void> => {
-    reach()
-    return resumed
+    reached.open()
+    return resumed.opened
   }
-  return { body: interrupt(bytes, wait), reached, resume }
+  return { body: interrupt(bytes, wait), reached: reached.opened, resume: resumed.open }
+}
+
+/** A promise that is fulfilled by a call. */
+export function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
 }
 
 /** Writes without a condition. */

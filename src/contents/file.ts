@@ -6,8 +6,7 @@ import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
-import { createInTurn } from './in-turn.ts'
-import { createOpenFiles } from './open-files.ts'
+import { createInTurn, createOpenFiles } from './open-files.ts'
 import { type ContentStore, checkKey, createGoneError, type ListedContent } from './types.ts'
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
@@ -42,8 +41,7 @@ const NAME = /^([0-9a-f]{16,100})(\.part)?$/
  * const store = sqliteStore(database, { contents: fileContents({ directory: './contents' }) })
  */
 export function fileContents(options: FileContentsOptions): ContentStore {
-  const read = resolveOptions('fileContents', options, OPTIONS)
-  const directory = resolve(read.directory)
+  const directory = resolve(resolveOptions('fileContents', options, OPTIONS).directory)
   /** Folders that this process has found durable: at most 256. */
   const folders = new Set<string>()
   /** The uppermost folder that was made for the directory, until its name and those below it are durable. */

@@ -48,7 +48,14 @@ export function jsonPatch(options?: JsonPatchOptions): PatchFormat {
     mediaType: 'application/json-patch+json',
     parse(document) {
       const operations = parseOperations(document, limits)
-      return { apply: (target) => applyOperations(operations, target, limits) }
+      return {
+        // All in order, or none (RFC 6902 §5): they work on a draft, which is not visible before the last succeeds.
+        apply(target) {
+          const draft = new Draft(target, limits)
+          for (const operation of operations) perform(draft, operation)
+          return draft.finish()
+        },
+      }
     },
   }
 }
@@ -95,9 +102,7 @@ function parseOperations(document: JsonValue, limits: PatchLimits): readonly Ope
   if (document.length > limits.maxOperations) {
     throw new HttpError(413, 'ERR_TOO_LARGE', { detail: `The patch has more than ${limits.maxOperations} operations.` })
   }
-  const operations: Operation[] = []
-  for (let index = 0; index < document.length; index++) operations.push(parseOperation(document[index], index, limits))
-  return operations
+  return document.map((operation: JsonValue, index) => parseOperation(operation, index, limits))
 }
 
 function parseOperation(given: JsonValue, index: number, limits: PatchLimits): Operation {
@@ -135,13 +140,6 @@ function readPointer(operation: JsonObject, name: 'path' | 'from', index: number
     throw tooLarge(index, `A pointer may have at most ${limits.maxDepth} parts.`, text)
   }
   return { text, tokens }
-}
-
-/** All operations in order, or none (RFC 6902 §5): they work on a draft, which is not visible before the last succeeds. */
-function applyOperations(operations: readonly Operation[], target: JsonValue, limits: PatchLimits): JsonValue {
-  const draft = new Draft(target, limits)
-  for (const operation of operations) perform(draft, operation)
-  return draft.finish()
 }
 
 function perform(draft: Draft, operation: Operation): void {

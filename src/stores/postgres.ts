@@ -1,13 +1,13 @@
 import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createPostgresChanges } from './postgres/changes.ts'
-import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
+import { connectWhenMigrated, createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
 import { createNameSource } from './postgres/names.ts'
 import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
 import { createPostgresQueries } from './postgres/queries.ts'
-import { connectWhenMigrated } from './postgres/schema.ts'
+import { migratePostgres } from './postgres/schema.ts'
 import { encodeKey, nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
 import { createSqlStore } from './sql/create-store.ts'
@@ -69,7 +69,10 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
 
   return createSqlStore('postgresStore', settings, (shared) => {
     const client = createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, settings)
-    const connection = connectWhenMigrated(client, prefix, maxWaiting, shared.startSweep)
+    const connection = connectWhenMigrated(client, maxWaiting, async () => {
+      await migratePostgres(client, prefix)
+      shared.startSweep()
+    })
     const statements = nameStatements(prefix)
     const contents = createPostgresContents(connection, statements, shared)
     const { open } = contents

@@ -66,7 +66,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 
   /** Another release of the service may know what this one does not: it is tried again, not passed over. */
-  function requireKnown({ pattern }: WorkRecord): NonNullable<ReturnType<FindWorkRoute>> {
+  function requireKnown({ pattern }: WorkRecord) {
     const known = findRoute(pattern)
     if (known === undefined) throw new Error(`No resource definition for accepted work at ${pattern}.`)
     return known
@@ -108,7 +108,10 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       path: record.path,
       id: idOf(splitPath(record.path).name, 'integer'),
       value,
-      file: (name) => readFile(memberPath(record.path, name), signal),
+      async file(name) {
+        const state = await store.read(memberPath(record.path, name), { signal })
+        return isResource(state) ? viewFile(state, signal) : undefined
+      },
       attempt: record.attempts,
       signal,
     })
@@ -121,11 +124,6 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     if (!isResource(state)) return undefined
     const value = parseStored(await fetchWhole(state)) as JsonObject
     return value['state'] === 'pending' ? value : undefined
-  }
-
-  async function readFile(path: string, signal: AbortSignal) {
-    const state = await store.read(path, { signal })
-    return isResource(state) ? viewFile(state, signal) : undefined
   }
 
   return {

@@ -102,11 +102,6 @@ export function createOperations(
       ? createLocalScheduler({ queue, run: runner.run, concurrency, pollInterval, log })
       : createExternalScheduler(external, { queue, pollInterval, log })
 
-  async function withdraw(monitor: string): Promise<void> {
-    if (await queue.withdraw(splitPath(monitor).name, monitor)) return
-    throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
-  }
-
   return {
     path: base,
     monitors,
@@ -159,8 +154,10 @@ export function createOperations(
       const { current, signal } = exchange
       const { path } = current!
       const monitor = parseStored(await fetchJson(current!, context.limits.bodySize, exchange)) as JsonObject
-      if (monitor['state'] === 'pending') await withdraw(path)
-      else await store.remove(path, { expect: 'any', mode: 'erase', signal })
+      if (monitor['state'] !== 'pending') await store.remove(path, { expect: 'any', mode: 'erase', signal })
+      else if (!(await queue.withdraw(splitPath(path).name, path))) {
+        throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
+      }
       return emptyReply(204, ['Cache-Control', cacheControlFor(exchange)])
     },
   }

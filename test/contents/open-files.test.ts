@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createInTurn } from '../../src/contents/in-turn.ts'
-import { createOpenFiles, type OpenFiles } from '../../src/contents/open-files.ts'
+import { createInTurn, createOpenFiles, type OpenFiles } from '../../src/contents/open-files.ts'
 
 let folder: string
 let files: OpenFiles

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { createBesideContents } from '../../src/stores/sql/beside.ts'
-import { createIntakeFactory } from '../../src/stores/sql/create-store.ts'
+import { createIntake } from '../../src/stores/sql/create-store.ts'
 import type { ChunkSink, ContentLedger } from '../../src/stores/sql/dialect.ts'
 import { readWhole } from '../../src/stores/streams.ts'
 
@@ -21,7 +21,7 @@ const refuse = () => Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE'))
 function createStage(ledger: Partial<ContentLedger>, contents: Partial<ContentStore>, grace = GRACE) {
   const sound = { readIdentity: () => IDENTITY, begin: () => 1, touch: () => undefined, abandon: () => undefined }
   const beside = createBesideContents(contents as ContentStore, { ...sound, ...ledger } as ContentLedger, grace)
-  return createIntakeFactory({ ...({} as ChunkSink), batchSize: 65_536, beside }, 10).stage
+  return createIntake({ ...({} as ChunkSink), batchSize: 65_536, beside }, 10).stage
 }
 
 describe('content that goes into a content store', () => {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import { moveChunks } from '../../src/stores/sql/chunks.ts'
-import { createIntakeFactory } from '../../src/stores/sql/create-store.ts'
-import type { ChunkedContent, ChunkSink, ChunkSource } from '../../src/stores/sql/dialect.ts'
+import { createIntake } from '../../src/stores/sql/create-store.ts'
+import type { ChunkedContent, ChunkSink, ChunkSource, Taken } from '../../src/stores/sql/dialect.ts'
 import type { Content, LargeBody } from '../../src/stores/types.ts'
 
 const BATCH = 1000
@@ -21,8 +21,8 @@ function createSink(changes: Partial<ChunkSink> = {}) {
     open: (id) => ({ id }) as unknown as LargeBody,
     ...changes,
   }
-  const factory = createIntakeFactory({ ...sink, batchSize: BATCH, beside: undefined }, LIMIT)
-  return { factory, appended, abandoned }
+  const intake = createIntake({ ...sink, batchSize: BATCH, beside: undefined }, LIMIT)
+  return { intake, appended, abandoned }
 }
 
 const BYTES = Buffer.from(Array.from({ length: 5 * BATCH }, (_, i) => (i * 7 + (i >> 8)) % 251))
@@ -45,14 +45,27 @@ const turns = async (count = 10): Promise<void> => {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
 }
 
+/** Takes content in for a write that succeeds. */
+async function takeIn(
+  intake: ReturnType<typeof createIntake>,
+  contents: readonly Content[],
+): Promise<readonly Taken[]> {
+  let taken: readonly Taken[] = []
+  await intake.takeAndCommit(contents, {}, (held) => {
+    taken = held(contents)!
+    return { outcome: 'created' }
+  })
+  return taken
+}
+
 describe('content that goes into chunks', () => {
   it.each([1, 99, 300, BATCH, BATCH + 1, 4321])(
     'is appended whole and in batches from pieces of %d',
     async (length) => {
       for (const size of [LIMIT, LIMIT + 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH, 4321]) {
-        const { factory, appended } = createSink()
+        const { intake, appended } = createSink()
         const contents = [contentOf(pieces(size, length))]
-        const [taken] = await factory.createIntake().take(contents, undefined)
+        const [taken] = await takeIn(intake, contents)
         expect(taken!.size).toBe(size)
         const whole = taken!.id === undefined ? taken!.body : Buffer.concat(appended.map(({ bytes }) => bytes))
         expect(Buffer.compare(whole as Uint8Array, BYTES.subarray(0, size))).toBe(0)
@@ -75,9 +88,9 @@ describe('content that goes into chunks', () => {
       goOn = resolve
     })
     const abandon = vi.fn(() => gate.then(() => Promise.reject(new Error('The database is away.'))))
-    const { factory } = createSink({ abandon })
+    const { intake } = createSink({ abandon })
     const ended = vi.fn()
-    const taken = factory.stage(broken(2 * BATCH, error), undefined).catch((reason) => ended(reason))
+    const taken = intake.stage(broken(2 * BATCH, error), undefined).catch((reason) => ended(reason))
     await vi.waitFor(() => expect(abandon).toHaveBeenCalledWith(1), 30_000)
     await turns()
     expect(ended.mock.calls).toEqual(waits ? [] : [[error]])
@@ -88,20 +101,20 @@ describe('content that goes into chunks', () => {
 
   it('is not taken when the signal aborts with its last piece', async () => {
     for (const size of [LIMIT, BATCH]) {
-      const { factory, abandoned } = createSink()
+      const { intake, abandoned } = createSink()
       const controller = new AbortController()
       async function* leaving(): AsyncGenerator<Uint8Array> {
         yield* pieces(size, size)
         controller.abort(new Error('The client has left.'))
       }
-      await expect(factory.stage(leaving(), controller.signal)).rejects.toThrow('The client has left.')
+      await expect(intake.stage(leaving(), controller.signal)).rejects.toThrow('The client has left.')
       // Nothing has been appended yet.
       expect(abandoned).toEqual([])
     }
   })
 
   it('is gone once staged content is discarded', async () => {
-    const { factory, appended } = createSink()
+    const { intake, appended } = createSink()
     let isGone = false
     const sink = createSink({
       async abandon() {
@@ -109,32 +122,42 @@ describe('content that goes into chunks', () => {
         isGone = true
       },
     })
-    await (await factory.stage(pieces(LIMIT, LIMIT), undefined)).discard()
+    await (await intake.stage(pieces(LIMIT, LIMIT), undefined)).discard()
     expect(appended).toEqual([])
-    await (await sink.factory.stage(pieces(BATCH, 300), undefined)).discard()
+    await (await sink.intake.stage(pieces(BATCH, 300), undefined)).discard()
     expect(isGone).toBe(true)
   })
 })
 
 describe('the content of one call', () => {
   it('is read once, however often it is named and asked for', async () => {
-    const { factory, appended } = createSink()
+    const { intake, appended } = createSink()
     const contents = [contentOf(pieces(BATCH, 300)), contentOf(pieces(BATCH, 300))]
     const twice = [...contents, contents[0]!]
-    const intake = factory.createIntake()
     expect(intake.held(twice)).toBeUndefined()
-    const [first, second] = await Promise.all([intake.take(twice, undefined), intake.take(contents, undefined)])
-    expect([first[0], first[1], first[2]]).toEqual([second[0], second[1], second[0]])
-    expect(intake.held(twice)).toEqual(first)
-    expect(await intake.take(twice, undefined)).toEqual(first)
+    const found: (readonly Taken[])[] = []
+    await intake.takeAndCommit(twice, {}, (held) => {
+      found.push(held(twice)!, held(contents)!)
+      return found.length === 2 ? [...contents, ...twice] : { outcome: 'created' }
+    })
+    const [first, second] = found[1]!
+    expect(found).toEqual([
+      [first, second, first],
+      [first, second],
+      [first, second, first],
+      [first, second],
+    ])
     expect(appended).toHaveLength(2)
   })
 
   it('is given up but for what was used, also what comes late', async () => {
-    const { factory, abandoned } = createSink()
-    const intake = factory.createIntake()
+    const { intake, abandoned } = createSink()
     const contents = [contentOf(pieces(BATCH, 300)), contentOf(pieces(BATCH, 300)), contentOf('small')]
-    const taken = await intake.take(contents, undefined)
+    let taken: readonly Taken[] = []
+    await intake.takeAndCommit(contents, {}, (held) => {
+      taken = held(contents)!
+      return { outcome: held([contents[1]!]) === undefined ? 'conflict' : 'created' }
+    })
     let goOn = (): void => {}
     async function* late(): AsyncGenerator<Uint8Array> {
       yield* pieces(BATCH, 300)
@@ -142,9 +165,8 @@ describe('the content of one call', () => {
         goOn = resolve
       })
     }
-    const rest = intake.take([contentOf(late()), contentOf(broken(LIMIT, new Error('It broke.')))], undefined)
+    const rest = takeIn(intake, [contentOf(late()), contentOf(broken(LIMIT, new Error('It broke.')))])
     await expect(rest).rejects.toThrow('It broke.')
-    intake.close([taken[1]!])
     await turns()
     expect(abandoned).toEqual([taken[0]!.id])
     goOn()

@@ -1,5 +1,5 @@
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
@@ -130,12 +130,12 @@ export const absentRelated: readonly Case[] = [
         if (isCreation) return own.create(collection, content, { related: () => related })
         return own.write(path(`${round}-${i}`), content, { expect: 'any', related })
       })
-      const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
-      claimEqual(winners.length, 1, 'Of the steps that expected the same path to be absent, exactly one may happen.')
+      const sentence = 'Of the steps that expected the same path to be absent, exactly one may happen.'
+      const winner = claimOneWinner(results, sentence)
       for (const result of results) {
         if (result.outcome !== 'conflict') continue
         claim(result.related !== undefined, 'A step that lost does not say to which related path.')
-        await claimContent(result.related, text(`${winners[0]}`), 'A step that lost was not shown the winner.')
+        await claimContent(result.related, text(`${winner}`), 'A step that lost was not shown the winner.')
       }
       // Once all of them create, twice all of them write, and once both meet.
       const { items } = await store.list(collection, { limit: 50 })

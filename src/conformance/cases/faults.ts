@@ -2,7 +2,19 @@ import { getEventListeners } from 'node:events'
 import type { Content } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import { binary, brokenStream, create, createBytes, interrupt, pathsOf, put, stall, stream, text } from '../samples.ts'
+import {
+  binary,
+  brokenStream,
+  create,
+  createBytes,
+  createGate,
+  interrupt,
+  pathsOf,
+  put,
+  stall,
+  stream,
+  text,
+} from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 /** Content that is going to fail, and the signal that its write is given. */
@@ -97,10 +109,7 @@ export const faults: readonly Case[] = [
   }),
   it('closes the source of a write that was aborted', { needs: ['contents'] }, async ({ store, path }) => {
     const controller = new AbortController()
-    const signals = { closed: () => {} }
-    const closed = new Promise<void>((resolve) => {
-      signals.closed = resolve
-    })
+    const closed = createGate()
     async function* source() {
       try {
         for (let i = 0; i < 200; i++) {
@@ -108,12 +117,12 @@ export const faults: readonly Case[] = [
           controller.abort()
         }
       } finally {
-        signals.closed()
+        closed.open()
       }
     }
     const write = async () => store.write(path(1), binary(source()), { expect: 'any', signal: controller.signal })
     await claimFails(write, 'A write succeeded although its signal had been aborted.')
-    await claimSettles(closed, 'The source of an aborted write was never closed: it would be held for ever.')
+    await claimSettles(closed.opened, 'The source of an aborted write was never closed: it would be held for ever.')
   }),
   it('leaves no listener on a signal that did not abort', { needs: ['contents'] }, async (bench) => {
     const { store, path, collection } = bench

@@ -1,5 +1,5 @@
 import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
-import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { claim, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
 import { binary, create, createBytes, nameOf, pathsOf, pause, race, remove, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
@@ -15,9 +15,8 @@ export const races: readonly Case[] = [
       const results = await race(stores, WRITERS, (own, i) =>
         own.write(path(1), content(i + 1, 1), { expect: { version } }),
       )
-      const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
-      claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-      await claimStored(store, path(1), content(winners[0]! + 1, 1), 'The winner was overwritten.')
+      const winner = claimOneWinner(results, 'Of the writers that expected the same version, exactly one may win.')
+      await claimStored(store, path(1), content(winner + 1, 1), 'The winner was overwritten.')
     }
   }),
   it('lets exactly one of many writers win that expect nothing to be there', async (bench) => {
@@ -27,9 +26,8 @@ export const races: readonly Case[] = [
       const results = await race(stores, WRITERS, (own, i) =>
         own.write(path(name), content(i, name), { expect: 'absent' }),
       )
-      const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
-      claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
-      await claimStored(store, path(name), content(winners[0]!, name), 'The winner was overwritten.')
+      const winner = claimOneWinner(results, 'Of the writers that expected nothing, exactly one may create.')
+      await claimStored(store, path(name), content(winner, name), 'The winner was overwritten.')
     }
   }),
   it('lets exactly one win when large content races for the same version', { needs: ['contents'] }, async (bench) => {
@@ -40,9 +38,8 @@ export const races: readonly Case[] = [
     const results = await race(stores, bodies.length, (own, i) =>
       own.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
     )
-    const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
-    claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-    await claimStored(store, path(1), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
+    const winner = claimOneWinner(results, 'Of the writers that expected the same version, exactly one may win.')
+    await claimStored(store, path(1), binary(bodies[winner]!), 'The winner has lost its content.')
   }),
   it('lets exactly one of a write and many removals win that expect the same version', async (bench) => {
     const { store, path, content, keep, reopen } = bench
@@ -53,11 +50,11 @@ export const races: readonly Case[] = [
       const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
         i === round ? own.write(path(1), content(1, 1), { expect }) : own.remove(path(1), { expect, mode: 'erase' }),
       )
-      const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
-      claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
+      const oneWins = 'Of a write and removals that expected the same version, exactly one may win.'
+      const winner = claimOneWinner(results, oneWins)
       const isThere = isResource(await store.read(path(1)))
       const sentence = 'The resource is there although it was removed, or not although it was kept.'
-      claimEqual(isThere, winners[0] === 'replaced', sentence)
+      claimEqual(isThere, results[winner]!.outcome === 'replaced', sentence)
     }
   }),
   it('removes once, however many remove at the same time', async ({ modes, store, path, keep, reopen }) => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
@@ -187,7 +188,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
         // A service that is silent is not asked again: the client waits all that time.
         if (count === MAX_ATTEMPTS || performance.now() - begin >= timeout) throw createUnavailableError(failure)
         // Without chance in it, those that met would meet again.
-        await sleep(FIRST_PAUSE * 2 ** count * Math.random(), signal)
+        await sleep(FIRST_PAUSE * 2 ** count * Math.random(), undefined, { signal }).catch(() => {})
       }
     },
   }
@@ -233,18 +234,4 @@ async function loadSigner(): Promise<Signer> {
     const cause = new Error('s3Contents needs the package aws4fetch: npm install aws4fetch.', { cause: error })
     throw new SetupError('setup', { cause })
   }
-}
-
-function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
-      resolve()
-    }, milliseconds)
-    signal?.addEventListener('abort', onAbort, { once: true })
-  })
 }

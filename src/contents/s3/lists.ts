@@ -1,7 +1,6 @@
-/** What is in a bucket. */
+/** What is in a bucket, and the few elements that are read of the XML of a service. */
 
 import { createS3Error, type S3Client, type S3Response } from './client.ts'
-import { readElement, readElements } from './elements.ts'
 
 /** An object, or an upload in parts that was never completed. */
 export interface ListedObject {
@@ -81,4 +80,23 @@ export async function* listUploads(client: S3Client, prefix: string): AsyncGener
 /** By the clock of the service alone. */
 function ageOf(response: S3Response, date: string): number {
   return Date.parse(response.headers.get('Date') ?? '') - Date.parse(date)
+}
+
+/** The content of every element of a name, as it stands. An element that does not end is passed over. */
+export function readElements(text: string, name: string): readonly string[] {
+  const end = `</${name}>`
+  const pieces = text.split(`<${name}>`).slice(1)
+  return pieces.filter((piece) => piece.includes(end)).map((piece) => piece.slice(0, piece.indexOf(end)))
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** The text of the first element of a name; empty when there is none. */
+export function readElement(text: string, name: string): string {
+  const content = new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1] ?? ''
+  return content.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|(\w+));/g, (entity, decimal, hex, name) => {
+    if (decimal !== undefined) return String.fromCodePoint(Number(decimal))
+    if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16))
+    return ENTITIES[name] ?? entity
+  })
 }

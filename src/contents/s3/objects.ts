@@ -5,7 +5,7 @@ import { HttpError } from '../../core/errors.ts'
 import { isUnavailable } from '../../core/unavailable.ts'
 import type { LocateRequest, PutContent } from '../types.ts'
 import { createS3Error, type S3Client, type S3Response } from './client.ts'
-import { readElement } from './elements.ts'
+import { readElement } from './lists.ts'
 
 /** Bytes of a part, all but the last: one is in memory for each upload that is under way. */
 const PART_SIZE: number = 8 * 1024 * 1024

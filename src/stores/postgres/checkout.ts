@@ -152,21 +152,17 @@ const guarded = new WeakSet<object>()
 /** The limits that stores have set on pools that had none. */
 const limited = new WeakMap<PostgresPool, number>()
 
-/** An `error` event without a listener would end the process. */
-function guardAgainstErrorEvents(emitter: PostgresPool | PostgresClient, listener: (error: Error) => void): void {
-  if (guarded.has(emitter)) return
-  guarded.add(emitter)
-  emitter.on('error', listener)
-}
-
-/** The query that fails reports the loss. */
+/** An `error` event without a listener would end the process; the query that fails reports the loss. */
 function guardClient(client: PostgresClient): void {
-  guardAgainstErrorEvents(client, () => {})
+  if (guarded.has(client)) return
+  guarded.add(client)
+  client.on('error', () => {})
 }
 
 function guardPool(pool: PostgresPool): void {
   if (guarded.has(pool)) return
-  guardAgainstErrorEvents(pool, (error) => publishFailure({ error, stage: 'background' }))
+  guarded.add(pool)
+  pool.on('error', (error) => publishFailure({ error, stage: 'background' }))
   // The pool listens only to idle connections. It takes its listener off before the promise of `connect` is fulfilled,
   // and the server may end the connection in between: with the same packet that opened it, on a fast shutdown.
   pool.on('connect', guardClient)

@@ -190,3 +190,45 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
       attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
 }
+
+/**
+ * A connection whose first statement waits until the tables are there; after a failure the next one tries again.
+ * @param maxWaiting calls that may wait for the tables at the same time
+ * @param migrate makes the tables; fulfilled when they are there
+ */
+export function connectWhenMigrated(
+  connection: PostgresConnection,
+  maxWaiting: number,
+  migrate: () => Promise<void>,
+): PostgresConnection {
+  const waiting = createWaitingCalls(maxWaiting, 'the tables')
+  let migration: Promise<void> | undefined
+
+  async function makeTables(): Promise<void> {
+    try {
+      await migrate()
+    } catch (error) {
+      migration = undefined
+      throw error
+    }
+    // Later calls need no look at this.
+    Object.assign(own, connection)
+  }
+
+  async function waitForTables(): Promise<void> {
+    waiting.enter()
+    try {
+      await (migration ??= makeTables())
+    } finally {
+      waiting.leave()
+    }
+  }
+
+  const own: PostgresConnection = {
+    read: (statement, values, call) => waitForTables().then(() => connection.read(statement, values, call)),
+    run: (statement, values, call) => waitForTables().then(() => connection.run(statement, values, call)),
+    transact: (work, call) => waitForTables().then(() => connection.transact(work, call)),
+    view: (work, call) => waitForTables().then(() => connection.view(work, call)),
+  }
+  return own
+}

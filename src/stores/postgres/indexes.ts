@@ -7,6 +7,8 @@ import {
   DONE,
   entryPlaceOf,
   isAtPosition,
+  KEY_COLUMNS,
+  NOTE_USE_AFTER,
   type Place,
   type PlaceRow,
   type Position,
@@ -14,11 +16,12 @@ import {
   toPendingBatch,
   toPlace,
   toWalkedBatch,
+  UNUSED_AFTER,
 } from '../sql/queries/index-tables.ts'
-import { memberKeyOf, type OpenContent, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
+import { HIDDEN, LIVE, memberKeyOf, type OpenContent, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
-import { writeIndexStatements } from './index-statements.ts'
 import { encodeKey } from './statements.ts'
+import { CONTENT, FACTS, NOW } from './write-statements.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */
@@ -31,6 +34,10 @@ export interface PostgresIndexes extends IndexSteps<Position> {
 
 type UsedRow = PlaceRow & { readonly is_stale: boolean }
 
+/** Milliseconds that a new place waits for the writes that have begun before it. */
+const LOCK_TIMEOUT = 2000
+/** Members that are indexed in one transaction. */
+const BATCH = 100
 /** Places that this process knows to be there. */
 const MOST_KNOWN = 10_000
 
@@ -63,12 +70,6 @@ export function createPostgresIndexes(
       await run(statements.createPlace, [encodeKey(collection), index.version])
       return (await findRow(run, collection, index))!
     })
-  }
-
-  async function readWalk(collection: string, row: PlaceRow) {
-    const values = [encodeKey(collection), row.phase, Buffer.from(row.walked)]
-    const members = await connection.read<StateRow & { readonly sort_key: string }>(statements.walkMembers, values)
-    return toWalkedBatch(row, members, open)
   }
 
   /** In one view: the commit would take a member out that is removed and created again between two reads. */
@@ -107,7 +108,10 @@ export function createPostgresIndexes(
 
     async read(collection, index) {
       const row = (await findRow(connection.read, collection, index)) ?? (await createRow(collection, index))
-      return row.phase === DONE ? readPending(collection, row.id) : readWalk(collection, row)
+      if (row.phase === DONE) return readPending(collection, row.id)
+      const values = [encodeKey(collection), row.phase, Buffer.from(row.walked)]
+      const members = await connection.read<StateRow & { readonly sort_key: string }>(statements.walkMembers, values)
+      return toWalkedBatch(row, members, open)
     },
 
     async commit(position, items) {
@@ -117,13 +121,10 @@ export function createPostgresIndexes(
         if (row === undefined || !isAtPosition(row, position)) return ROLL_BACK
         const unchanged = await holdUnchanged(run, items)
         await putEntries(run, place, unchanged)
-        const isLeft = new Set(
-          items
-            .filter((one) => !unchanged.some(({ item }) => item === one.item))
-            .map(({ item }) => sortKeyOf(item.path)),
-        )
+        const changed = items.filter((one) => !unchanged.some(({ item }) => item === one.item))
         // What has been written since has its entry, or stays pending.
-        const settled = pending.filter((sortKey) => !isLeft.has(sortKey)).map((sortKey) => Buffer.from(sortKey))
+        const left = new Set(changed.map(({ item }) => sortKeyOf(item.path)))
+        const settled = pending.filter((sortKey) => !left.has(sortKey)).map((sortKey) => Buffer.from(sortKey))
         if (settled.length > 0) await run(statements.donePending(settled.length), [place, ...settled])
         const indexed = row.indexed + unchanged.length
         const { phase, walked } = advance(position, row)
@@ -150,10 +151,8 @@ export function createPostgresIndexes(
   async function holdUnchanged(run: RunStatement, items: Parameters<PostgresIndexes['commit']>[1]) {
     if (items.length === 0) return []
     const paths = items.map(({ item }) => encodeKey(item.path))
-    const rows = await run<{ path: string; version: string; state: number }>(
-      statements.holdMembers(paths.length),
-      paths,
-    )
+    const statement = statements.holdMembers(paths.length)
+    const rows = await run<{ path: string; version: string; state: number }>(statement, paths)
     const current = new Map(rows.map((row) => [row.path, row]))
     return items.flatMap(({ item, keys }) => {
       const row = current.get(encodeKey(item.path).toString())
@@ -175,4 +174,76 @@ export function createPostgresIndexes(
     })
     await run(statements.putEntries(rows), values)
   }
+}
+
+/** Connections keep none of these prepared: they run once in a while, or have many texts. */
+function writeIndexStatements(prefix: string) {
+  const states = `${prefix}states`
+  const entries = `${prefix}entries`
+  const places = `${prefix}places`
+  const pending = `${prefix}pending`
+  const hasMembers = (collection: string) =>
+    `(EXISTS (SELECT 1 FROM ${states} WHERE collection = ${collection} AND state = ${LIVE}) OR ` +
+    `EXISTS (SELECT 1 FROM ${states} WHERE collection = ${collection} AND state = ${HIDDEN}))`
+  const sweepOf = (table: string) =>
+    `DELETE FROM ${table} WHERE (place, sort_key) IN (SELECT place, sort_key FROM ${table} ` +
+    'WHERE place IN ($1::integer, -$1::integer) LIMIT 500) RETURNING 1'
+  // Not needed: its collection has another index that is used, or no member.
+  const isNeedless =
+    `EXISTS (SELECT 1 FROM ${places} AS q WHERE q.collection = p.collection AND q.used > p.used) ` +
+    `OR NOT ${hasMembers('p.collection')}`
+
+  return {
+    findPlace:
+      `SELECT id, phase, convert_from(walked, 'UTF8') AS walked, used < ${NOW} - ${NOTE_USE_AFTER} AS is_stale, ` +
+      `EXISTS (SELECT 1 FROM ${pending} WHERE place = p.id) AS is_pending FROM ${places} AS p ` +
+      'WHERE collection = $1::bytea AND index_version = $2::text',
+    hasMembers: `SELECT ${hasMembers('$1::bytea')} AS has`,
+    limitLockTime: `SET LOCAL lock_timeout = ${LOCK_TIMEOUT}`,
+    lockPlaces: `LOCK TABLE ${places} IN ACCESS EXCLUSIVE MODE`,
+    createPlace:
+      `INSERT INTO ${places} (collection, index_version, phase, walked, indexed, used) VALUES ($1::bytea, $2::text, ` +
+      `CASE WHEN ${hasMembers('$1::bytea')} THEN ${LIVE} ELSE ${DONE} END, ''::bytea, 0, ${NOW})`,
+    /** The process that holds this row indexes; another process goes on from where it has come to. */
+    holdPlace:
+      `SELECT phase, convert_from(walked, 'UTF8') AS walked, indexed FROM ${places} ` +
+      'WHERE id = $1::integer AND collection IS NOT NULL FOR UPDATE',
+    advancePlace:
+      `UPDATE ${places} SET phase = $2::smallint, walked = $3::bytea, indexed = $4::bigint ` + 'WHERE id = $1::integer',
+    usePlace: `UPDATE ${places} SET used = ${NOW} WHERE id = $1::integer`,
+    /** Drops places that are unused and not needed; other unused ones count as used now. */
+    dropUnused:
+      `WITH unused AS (SELECT id, ${isNeedless} AS is_needless FROM ${places} AS p ` +
+      `WHERE used < ${NOW} - ${UNUSED_AFTER} AND collection IS NOT NULL ORDER BY used LIMIT 20) ` +
+      `UPDATE ${places} AS p SET used = ${NOW}, collection = CASE WHEN is_needless THEN NULL ELSE collection END ` +
+      `FROM unused WHERE p.id = unused.id AND p.used < ${NOW} - ${UNUSED_AFTER} RETURNING 1`,
+    findDropped: `SELECT id FROM ${places} WHERE collection IS NULL LIMIT 1`,
+    sweepEntries: sweepOf(entries),
+    sweepPending: sweepOf(pending),
+    sweepPlace: `DELETE FROM ${places} WHERE id = $1::integer`,
+    walkMembers:
+      `SELECT ${FACTS}, ${CONTENT}, convert_from(sort_key, 'UTF8') AS sort_key FROM ${states} WHERE collection = ` +
+      `$1::bytea AND state = $2::smallint AND sort_key > $3::bytea ORDER BY ${states}.sort_key LIMIT ${BATCH}`,
+    readPending:
+      `SELECT convert_from(sort_key, 'UTF8') AS sort_key FROM ${pending} ` + `WHERE place = $1::integer LIMIT ${BATCH}`,
+
+    readMembers: (count: number) => `SELECT ${FACTS}, ${CONTENT} FROM ${states} WHERE path IN (${list(count, 1)})`,
+    /** The same; no write of them goes on before the transaction ends. */
+    holdMembers: (count: number) =>
+      `SELECT convert_from(path, 'UTF8') AS path, version, state FROM ${states} ` +
+      `WHERE path IN (${list(count, 1)}) ORDER BY ${states}.path FOR SHARE`,
+    /** $1 place, $2 and further ones: sort keys. */
+    donePending: (count: number) =>
+      `DELETE FROM ${pending} WHERE place = $1::integer AND sort_key IN (${list(count, 2)})`,
+    /** @param rows for each entry the text of its place, its sort key and its keys */
+    putEntries: (rows: readonly string[]) =>
+      `INSERT INTO ${entries} (place, sort_key, ${KEY_COLUMNS.join(', ')}) VALUES ${rows.join(', ')} ` +
+      'ON CONFLICT (place, sort_key) DO UPDATE SET ' +
+      KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', '),
+  }
+}
+
+/** Places for keys in a statement. */
+function list(count: number, first: number): string {
+  return Array.from({ length: count }, (_, i) => `$${first + i}::bytea`).join(', ')
 }

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
 import { findMigrations, HIDDEN, REMOVED } from '../sql/rows.ts'
-import { createWaitingCalls, sqlStateOf } from './checkout.ts'
+import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection } from './connection.ts'
-import { requireEncoding } from './encoding.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
@@ -75,9 +74,9 @@ const SCHEMA_RACES: readonly unknown[] = ['23505', '42P07', '42710', 'XX000']
 /**
  * Brings the tables to the version that this release works with. Several processes may do so at the same time; a role
  * that may not create tables does well when they are there already.
- * @throws Error when the tables were made by a newer release
+ * @throws Error when the tables were made by a newer release, or the database has another encoding than UTF-8
  */
-async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
+export async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
   const table = `${prefix}schema`
   const readVersion = `SELECT version FROM ${table} WHERE id = 1`
 
@@ -122,48 +121,13 @@ async function migratePostgres(connection: PostgresConnection, prefix: string): 
   }
 }
 
-/**
- * A connection whose first statement waits until the tables are there; after a failure the next one tries again.
- * @param maxWaiting calls that may wait for the tables at the same time
- * @param onReady called once, when the tables are there
- */
-export function connectWhenMigrated(
-  connection: PostgresConnection,
-  prefix: string,
-  maxWaiting: number,
-  onReady: () => void,
-): PostgresConnection {
-  const waiting = createWaitingCalls(maxWaiting, 'the tables')
-  let migration: Promise<void> | undefined
-
-  async function migrate(): Promise<void> {
-    try {
-      await migratePostgres(connection, prefix)
-      // Later calls need no look at this.
-      Object.assign(own, connection)
-    } catch (error) {
-      migration = undefined
-      throw error
-    }
-    onReady()
-  }
-
-  async function waitForTables(): Promise<void> {
-    waiting.enter()
-    try {
-      await (migration ??= migrate())
-    } finally {
-      waiting.leave()
-    }
-  }
-
-  const own: PostgresConnection = {
-    read: (statement, values, call) => waitForTables().then(() => connection.read(statement, values, call)),
-    run: (statement, values, call) => waitForTables().then(() => connection.run(statement, values, call)),
-    transact: (work, call) => waitForTables().then(() => connection.transact(work, call)),
-    view: (work, call) => waitForTables().then(() => connection.view(work, call)),
-  }
-  return own
+/** Refuses a database whose encoding lacks characters: a path could be written that can neither be read nor listed. */
+async function requireEncoding(connection: PostgresConnection): Promise<void> {
+  const text = "SELECT current_setting('server_encoding') AS encoding"
+  const [row] = await connection.read<{ encoding: string }>(text, [])
+  // `SQL_ASCII` keeps all bytes as they are.
+  if (row?.encoding === 'UTF8' || row?.encoding === 'SQL_ASCII') return
+  throw new Error(`postgresStore needs a database with the encoding UTF8, not ${row?.encoding}.`)
 }
 
 /**

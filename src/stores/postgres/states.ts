@@ -99,10 +99,9 @@ export function createPostgresStates(
 
   return {
     async read(path, options = {}) {
-      const { hidden = false, metadataOnly = false } = options
-      const statement = metadataOnly ? statements.readFacts : statements.readState
+      const statement = options.metadataOnly ? statements.readFacts : statements.readState
       const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], options)
-      return toState(row, hidden ? 'shown' : 'not-shown', row?.now ?? 0, contents.open)
+      return toState(row, options, row?.now ?? 0, contents.open)
     },
 
     async readRow(path, call) {
@@ -110,7 +109,7 @@ export function createPostgresStates(
       return row
     },
 
-    toFoundState: (row) => toState(row, 'not-shown', row?.now ?? 0, contents.open),
+    toFoundState: (row) => toState(row, {}, row?.now ?? 0, contents.open),
 
     async put(run, path, content, taken, expect, version = nextVersion()) {
       const place = placeOf(path)

@@ -119,25 +119,19 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
     index.report?.({ indexed, isDone: true })
   }
 
-  async function workAndReport(key: string, collection: string, index: CollectionIndex): Promise<void> {
-    try {
-      await work(collection, index)
-    } catch (error) {
-      failed.set(key, performance.now())
-      if (failed.size > 1000) failed.delete(failed.keys().next().value!)
-      publishFailure({ error, stage: 'background' })
-    } finally {
-      running.delete(key)
-    }
-  }
-
   return {
     async run(collection, index) {
       const key = `${index.version} ${collection}`
       if (isClosed || performance.now() < (failed.get(key) ?? Number.NEGATIVE_INFINITY) + REST) return
       let current = running.get(key)
       if (current === undefined) {
-        current = workAndReport(key, collection, index)
+        current = work(collection, index)
+          .catch((error) => {
+            failed.set(key, performance.now())
+            if (failed.size > 1000) failed.delete(failed.keys().next().value!)
+            publishFailure({ error, stage: 'background' })
+          })
+          .finally(() => running.delete(key))
         running.set(key, current)
       }
       await waitAtMost(PATIENCE, current)

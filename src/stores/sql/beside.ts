@@ -86,7 +86,10 @@ function openBeside(contents: ContentStore, key: string): LargeBody {
     },
     ...(contents.read && {
       read: (first, last, options) =>
-        andThen(contents.read!(key, first, last, options), (bytes) => requireLength(bytes, last - first + 1)),
+        andThen(contents.read!(key, first, last, options), (bytes) => {
+          if (bytes.length !== last - first + 1) throw createOtherLengthError()
+          return bytes
+        }),
     }),
     ...(contents.locate && { locate: (request) => contents.locate!(key, request) }),
   }
@@ -107,28 +110,17 @@ async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): Asyn
   if (rest !== 0) throw createOtherLengthError()
 }
 
-function requireLength(bytes: Uint8Array, length: number): Uint8Array {
-  if (bytes.length === length) return bytes
-  throw createOtherLengthError()
-}
-
 /** Too short or too long: never bytes of another range. */
 function createOtherLengthError(): Error {
   return createGoneError(new Error('The content store has not the bytes that were put.'))
-}
-
-/** Looks through a content store for content that the database does not know. */
-interface OrphanSearch {
-  /** One bounded step; a pass through all keys takes as many as it needs. */
-  step(): Promise<void>
-  close(): MaybePromise<void>
 }
 
 /** Keys that one step looks at: a page of S3. */
 const STEP_SIZE = 1000
 
 /**
- * Every key has its row before anything is put under it, and loses it only after its content is gone. What is found
+ * Looks through a content store for content that the database does not know, in bounded steps: a pass through all keys takes
+ * as many as it needs. Every key has its row before anything is put under it, and loses it only after its content is gone. What is found
  * without a row comes from a database that was restored from an earlier backup, or from a `put` that ended after its row
  * was swept.
  * @param grace milliseconds for which content that the database does not know is left alone; and between two passes
@@ -137,7 +129,7 @@ export function createOrphanSearch(
   contents: ContentStore,
   { readIdentity, findKnown }: Pick<ContentLedger, 'readIdentity' | 'findKnown'>,
   grace: number,
-): OrphanSearch {
+): { step(): Promise<void>; close(): Promise<void> } {
   /** What could not be removed: it is passed over until a pass has come to its end. */
   const stuck = new Set<string>()
   let pass: AsyncIterator<ListedContent> | undefined

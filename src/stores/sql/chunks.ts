@@ -59,7 +59,9 @@ export function createCollector(
             await append(buffer)
             used = 0
           } else if (used === buffer.length) {
-            buffer = enlarge(buffer, Math.min(batchSize, Math.max(2 * used, size)))
+            const larger = Buffer.allocUnsafeSlow(Math.min(batchSize, Math.max(2 * used, size)))
+            larger.set(buffer)
+            buffer = larger
           }
           const part = chunk.subarray(from, from + buffer.length - used)
           buffer.set(part, used)
@@ -94,12 +96,6 @@ export async function abandonAfter(
   const abandoned = id === undefined ? undefined : abandonLater(sink, id)
   // The database or the content store is away: the caller need not wait for it once more.
   if (!isUnavailable(error)) await abandoned
-}
-
-function enlarge(buffer: Buffer<ArrayBuffer>, size: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.allocUnsafeSlow(size)
-  larger.set(buffer)
-  return larger
 }
 
 /** Staged content that is not there any more. */

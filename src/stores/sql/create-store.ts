@@ -1,13 +1,13 @@
+import { HttpError } from '../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { createVersions } from '../new-state.ts'
 import { createRecentCache } from '../recent-cache.ts'
 import { toStream } from '../streams.ts'
-import { type Abortable, type Content, isStaged, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
+import { type Abortable, type Content, isStaged, type Page, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
 import { createIndexer, createSweeper } from './background.ts'
 import { abandonLater, createCollector, type IntakeSink, moveChunks } from './chunks.ts'
 import type { Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
 import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
-import { listWhenIndexed } from './queries/page.ts'
 
 const NOTHING: WriteStep['related'] = []
 
@@ -34,7 +34,7 @@ export function createSqlStore(
   const { changes, contents } = parts
   const { beside } = contents
   const indexer = createIndexer(parts.indexes)
-  const intakes = createIntakeFactory(contents, settings.inlineLimit)
+  const intake = createIntake(contents, settings.inlineLimit)
 
   return {
     supports: {
@@ -54,11 +54,9 @@ export function createSqlStore(
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
       const contents = contentsOf(content, related)
-      const taken = intakes.held(contents)
+      const taken = intake.held(contents)
       if (taken !== undefined) return changes.write(step, taken, options)
-      return takeAndCommit(intakes.createIntake(), contents, options, (held) =>
-        changes.write(step, held(contents)!, options),
-      )
+      return intake.takeAndCommit(contents, options, (held) => changes.write(step, held(contents)!, options))
     },
 
     create(collection, content, options = {}) {
@@ -75,10 +73,10 @@ export function createSqlStore(
         },
       }
       // The name is assigned in the first attempt, which is the only one where all content is small.
-      return andThen(changes.create(creation, undefined, intakes.held, options), (first) => {
+      return andThen(changes.create(creation, undefined, intake.held, options), (first) => {
         if ('outcome' in first) return first
         let draft = first
-        return takeAndCommit(intakes.createIntake(), draft.contents, options, (held) =>
+        return intake.takeAndCommit(draft.contents, options, (held) =>
           andThen(changes.create(creation, draft, held, options), (result) => {
             if ('outcome' in result) return result
             // The name of the draft is not free any more.
@@ -95,23 +93,29 @@ export function createSqlStore(
       const { retention = settings.retention } = options
       const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
       const contents = relatedWrites.map((write) => write.content)
-      const taken = intakes.held(contents)
+      const taken = intake.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)
-      return takeAndCommit(intakes.createIntake(), contents, options, (held) =>
-        changes.remove(path, step, held(contents)!, options),
-      )
+      return intake.takeAndCommit(contents, options, (held) => changes.remove(path, step, held(contents)!, options))
     },
 
     list(collection, options) {
       const { query } = options
       if (query === undefined) return parts.list(collection, options)
-      return listWhenIndexed(
-        () => parts.select(collection, options, query),
-        () => indexer.run(collection, query.index),
-      )
+      const list = () => parts.select(collection, options, query)
+      // Once more after the indexer has had some time.
+      const listAgain = async (): Promise<Page> => {
+        await indexer.run(collection, query.index)
+        const page = await list()
+        if (page !== 'incomplete') return page
+        throw new HttpError(503, 'ERR_INDEXING', {
+          detail: 'The items of this collection are being indexed.',
+          headers: { 'Retry-After': '1' },
+        })
+      }
+      return andThen(list(), (page) => (page === 'incomplete' ? listAgain() : page))
     },
 
-    stage: (body, { signal } = {}) => intakes.stage(body, signal),
+    stage: (body, { signal } = {}) => intake.stage(body, signal),
 
     moveContents: (options) => moveChunks(owner, contents.chunkSource, beside, options),
 
@@ -124,57 +128,24 @@ function contentsOf(content: Content, related: WriteStep['related']): readonly C
   return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
 }
 
-/**
- * Takes content in, and commits what is written with it. Content that the commit did not use, because it failed or found a
- * conflict, is given up.
- * @param commit returns its result; or further content that has to be taken in first, and is called again then
- */
-async function takeAndCommit<Result extends { readonly outcome: string }>(
-  intake: Intake,
-  contents: readonly Content[],
-  call: Abortable,
-  commit: (held: FindTaken) => MaybePromise<Result | readonly Content[]>,
-): Promise<Result> {
-  let last: readonly Taken[] = []
-  let used: readonly Taken[] = []
-
-  function held(contents: readonly Content[]): readonly Taken[] | undefined {
-    const taken = intake.held(contents)
-    if (taken !== undefined) last = taken
-    return taken
-  }
-
-  try {
-    for (;;) {
-      await intake.take(contents, call.signal)
-      const result = await commit(held)
-      if ('outcome' in result) {
-        if (result.outcome !== 'conflict') used = last
-        return result
-      }
-      contents = result
-    }
-  } finally {
-    intake.close(used)
-  }
-}
-
-/** The content of one call of the store. */
+/** Takes in the content of calls. */
 interface Intake {
   /** Content that is there already; `undefined` when some of it has to be taken in first. */
-  held(contents: readonly Content[]): readonly Taken[] | undefined
-  /** Takes in what is not there yet; each body once, however often it is asked for. */
-  take(contents: readonly Content[], signal: AbortSignal | undefined): Promise<readonly Taken[]>
-  /** Gives up all that was taken in and is not among the content used. */
-  close(used: readonly Taken[]): void
-}
-
-interface IntakeFactory extends Pick<Intake, 'held'> {
-  createIntake(): Intake
+  held: FindTaken
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
+  /**
+   * Takes content in, each body once, and commits what is written with it. Content that the commit did not use, because it
+   * failed or found a conflict, is given up.
+   * @param commit returns its result; or further content that has to be taken in first, and is called again then
+   */
+  takeAndCommit<Result extends { readonly outcome: string }>(
+    contents: readonly Content[],
+    call: Abortable,
+    commit: (held: FindTaken) => MaybePromise<Result | readonly Content[]>,
+  ): Promise<Result>
 }
 
-export function createIntakeFactory(sink: IntakeSink, inlineLimit: number): IntakeFactory {
+export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
   const collect = createCollector(sink, inlineLimit)
   const stagedContent = new WeakMap<StagedBody, Taken>()
 
@@ -199,39 +170,49 @@ export function createIntakeFactory(sink: IntakeSink, inlineLimit: number): Inta
     return found
   }
 
-  function createIntake(): Intake {
-    const taking = new Map<Content['body'], Promise<Taken>>()
-    const taken = new Map<Content['body'], Taken>()
-    let isClosed = false
-
-    async function takeBody(body: Content['body'], signal: AbortSignal | undefined): Promise<Taken> {
-      const result = await collect(toStream(body), signal)
-      taken.set(body, result)
-      // Other content of the same call has failed meanwhile.
-      if (isClosed && result.id !== undefined) await abandonLater(sink, result.id)
-      return result
-    }
-
-    return {
-      held: (contents) => held(contents, taken),
-
-      take(contents, signal) {
-        // All are looked at before the first is read: a failure here must leave no stream under way.
-        const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
-        for (const { body } of missing) if (!taking.has(body)) taking.set(body, takeBody(body, signal))
-        return Promise.all(contents.map(({ body }) => taking.get(body) ?? heldBody(body)!))
-      },
-      close(used) {
-        isClosed = true
-        for (const one of taken.values())
-          if (one.id !== undefined && !used.includes(one)) void abandonLater(sink, one.id)
-      },
-    }
-  }
-
   return {
-    held,
-    createIntake,
+    held: (contents) => held(contents),
+
+    async takeAndCommit(contents, { signal }, commit) {
+      const taking = new Map<Content['body'], Promise<void>>()
+      const taken = new Map<Content['body'], Taken>()
+      let last: readonly Taken[] = []
+      let used: readonly Taken[] = []
+      let isOver = false
+
+      async function takeBody(body: Content['body']): Promise<void> {
+        const result = await collect(toStream(body), signal)
+        taken.set(body, result)
+        // Other content of the same call has failed meanwhile.
+        if (isOver && result.id !== undefined) await abandonLater(sink, result.id)
+      }
+
+      function findTaken(contents: readonly Content[]): readonly Taken[] | undefined {
+        const found = held(contents, taken)
+        if (found !== undefined) last = found
+        return found
+      }
+
+      try {
+        for (;;) {
+          // All are looked at before the first is read: a failure here must leave no stream under way.
+          const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
+          for (const { body } of missing) if (!taking.has(body)) taking.set(body, takeBody(body))
+          await Promise.all(taking.values())
+          const result = await commit(findTaken)
+          if ('outcome' in result) {
+            if (result.outcome !== 'conflict') used = last
+            return result
+          }
+          contents = result
+        }
+      } finally {
+        isOver = true
+        for (const one of taken.values()) {
+          if (one.id !== undefined && !used.includes(one)) void abandonLater(sink, one.id)
+        }
+      }
+    },
 
     async stage(stream, signal) {
       const taken = await collect(stream, signal)

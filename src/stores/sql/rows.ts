@@ -7,6 +7,7 @@ import {
   type LargeBody,
   nameOf,
   parseIntegerName,
+  type ReadOptions,
   type RemoveOptions,
   type RemoveResult,
   readAsText,
@@ -104,13 +105,15 @@ export function toPage<Row extends StateRow>(
   return rows.length > limit ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
 }
 
-/** Whether a reader is shown what is hidden. */
-export type Shown = 'shown' | 'not-shown'
-
 /** What a reader finds. */
-export function toState(row: StateRow | undefined, hidden: Shown, now: number, open: OpenContent): StoredState {
+export function toState(
+  row: StateRow | undefined,
+  { hidden = false }: Pick<ReadOptions, 'hidden'>,
+  now: number,
+  open: OpenContent,
+): StoredState {
   if (row === undefined) return undefined
-  if (row.state === LIVE || (row.state === HIDDEN && hidden === 'shown')) return toResource(row, open)
+  if (row.state === LIVE || (row.state === HIDDEN && hidden)) return toResource(row, open)
   if (row.state === REMOVED && Number(row.expires) <= now) return undefined
   return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }

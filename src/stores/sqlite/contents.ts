@@ -49,12 +49,6 @@ export function createSqliteContents(
   const expiry = () => clock.read() + grace
   const released = new Set<ContentId>()
 
-  function readPart(id: ContentId, index: number, offset: number, length: number): unknown {
-    const rest = offset + length - CHUNK_SIZE
-    if (rest > 0) return statements.readAcross.get(offset + 1, rest, id, index, id, index + 1)
-    return statements.readPart.get(offset + 1, length, id, index)
-  }
-
   function open(id: ContentId, size: number): LargeBody {
     const key = beside === undefined ? undefined : readKey(id)
     return key === undefined ? openChunks(id, size) : beside!.open(key)
@@ -79,9 +73,12 @@ export function createSqliteContents(
   function openChunks(id: ContentId, size: number): LargeBody {
     function readPiece(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
-      const row = connection.attempt(() =>
-        isWhole ? statements.readChunk.get(id, index) : readPart(id, index, offset, length),
-      )
+      const rest = offset + length - CHUNK_SIZE
+      const row = connection.attempt(() => {
+        if (isWhole) return statements.readChunk.get(id, index)
+        if (rest > 0) return statements.readAcross.get(offset + 1, rest, id, index, id, index + 1)
+        return statements.readPart.get(offset + 1, length, id, index)
+      })
       return andThen(row, (row) =>
         row === undefined
           ? readMoved(id, index * CHUNK_SIZE + offset, length)

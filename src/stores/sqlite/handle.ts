@@ -59,7 +59,9 @@ export function openSqliteHandle(
       'sqliteStore takes a database that gives integers as numbers, without defaultSafeIntegers() or readBigInts.',
     )
   }
-  const file = findFile(database)
+  const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
+  // None for a database in memory.
+  const file = databases.find(({ name }) => name === 'main')?.file ?? ''
   const reserve = createReserve(file, reserveSize)
 
   function open(): void {
@@ -89,6 +91,7 @@ export function openSqliteHandle(
  * that it has opened, and what it acknowledges would be gone with the process.
  */
 function createFileCheck(file: string): () => void {
+  const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
   const opened = file === '' ? [] : [file, `${file}-wal`].map((path) => ({ path, inode: inodeOf(path) }))
   return () => {
     const lost = opened.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)
@@ -97,10 +100,6 @@ function createFileCheck(file: string): () => void {
       new Error(`${lost.path} was removed or replaced while it was in use. Start the program again.`),
     )
   }
-}
-
-function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
 /** Runs an action at start, when nothing else waits for this process yet. */
@@ -115,12 +114,6 @@ export function blockWhileBusy<Result>(timeout: number, action: () => Result): R
     }
     Atomics.wait(cell, 0, 0, 5 + Math.random() * 20)
   }
-}
-
-/** The file of the database; `''` for one in memory. */
-function findFile(handle: SqliteDatabase): string {
-  const databases = handle.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
-  return databases.find(({ name }) => name === 'main')?.file ?? ''
 }
 
 function enterWriteAheadLog(handle: SqliteDatabase): void {

@@ -53,13 +53,6 @@ export function createSqliteIndexes(
   /** Those of one transaction: all members that are written in it go to the same place. */
   const prepared = { transaction: 0, writers: new Map<string, EntryWriter>() }
 
-  function prepareWriter(collection: string, index: CollectionIndex): EntryWriter {
-    const row = findRow(collection, index) ?? createRow(collection, index)
-    if (row.used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), row.id)
-    if (row.phase !== DONE) indexMembers(collection, index)
-    return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
-  }
-
   function findRow(collection: string, index: CollectionIndex): UsedRow | undefined {
     return statements.findPlace.get(encodeText(collection), index.version) as UsedRow | undefined
   }
@@ -111,10 +104,12 @@ export function createSqliteIndexes(
       }
       const key = `${index.version} ${collection}`
       let writer = prepared.writers.get(key)
-      if (writer === undefined) {
-        writer = prepareWriter(collection, index)
-        prepared.writers.set(key, writer)
-      }
+      if (writer !== undefined) return writer
+      const { id, used, phase } = findRow(collection, index) ?? createRow(collection, index)
+      if (used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), id)
+      if (phase !== DONE) indexMembers(collection, index)
+      writer = { put: (sortKey, values) => putEntry(id, sortKey, encodeEntry(index, values)) }
+      prepared.writers.set(key, writer)
       return writer
     },
 

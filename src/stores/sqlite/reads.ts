@@ -26,7 +26,6 @@ import {
   memberKeyOf,
   type OpenContent,
   type RowHead,
-  type Shown,
   type StateRow,
   toPage,
   toResource,
@@ -51,6 +50,8 @@ export interface SqliteStates {
   toMember(row: StateRow): StoredResource
 }
 
+const WHOLE: ReadOptions = {}
+
 export function createSqliteStates(
   connection: SqliteConnection,
   statements: SqliteStatements,
@@ -67,13 +68,12 @@ export function createSqliteStates(
     return version === state.version ? state : undefined
   }
 
-  /** With `without-content` the body of the state may be empty. */
-  function find(path: string, hidden: Shown = 'not-shown', content = 'with-content'): StoredState {
+  function find(path: string, options: ReadOptions = WHOLE): StoredState {
     const state = recall(path)
     if (state !== undefined) return state.resource
-    const isWhole = content === 'with-content'
+    const isWhole = options.metadataOnly !== true
     const row = (isWhole ? statements.readState : statements.readFacts).get(encodeText(path)) as StateRow | undefined
-    const found = toState(row, hidden, clock.now(), open)
+    const found = toState(row, options, clock.now(), open)
     if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
     return found
   }
@@ -99,20 +99,18 @@ export function createSqliteStates(
   }
 
   return {
-    read(path, { hidden = false, metadataOnly = false } = {}) {
-      const shown = hidden ? 'shown' : 'not-shown'
-      const content = metadataOnly ? 'without-content' : 'with-content'
+    read(path, options) {
       // As `connection.attempt`, without a function for each read.
       try {
         if (connection.isLeftOpen) connection.leaveTransaction()
-        return find(path, shown, content)
+        return find(path, options)
       } catch (error) {
-        return connection.attemptAgain(error, () => find(path, shown, content))
+        return connection.attemptAgain(error, () => find(path, options))
       }
     },
 
     list: (collection, options) => connection.attempt(() => readPage(collection, options)),
-    find,
+    find: (path) => find(path),
     toMember,
     readHead: (path) => recall(path) ?? (statements.readHead.get(encodeText(path)) as RowHead | undefined),
   }

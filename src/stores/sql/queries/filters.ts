@@ -74,8 +74,8 @@ function toFilter(slot: number, condition: Condition): Filter {
 }
 
 function intersect(a: Filter, b: Filter): Filter {
-  const low = laterLow(a.low, b.low)
-  const high = earlierHigh(a.high, b.high)
+  const low = narrower('low', a.low, b.low)
+  const high = narrower('high', a.high, b.high)
   const none = a.none && b.none ? distinct([...a.none, ...b.none]) : (a.none ?? b.none)
   const keys = a.any ?? b.any
   if (keys === undefined) return { slot: a.slot, none, low, high }
@@ -89,18 +89,12 @@ function intersect(a: Filter, b: Filter): Filter {
   return { slot: a.slot, any }
 }
 
-export function laterLow(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
+/** The bound that leaves fewer keys. @param end which end of a range both of them are */
+export function narrower(end: 'low' | 'high', a: Bound | undefined, b: Bound | undefined): Bound | undefined {
   if (a === undefined || b === undefined) return a ?? b
   const order = Buffer.compare(a.key, b.key)
   if (order === 0) return a.isOpen ? a : b
-  return order > 0 ? a : b
-}
-
-export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
-  if (a === undefined || b === undefined) return a ?? b
-  const order = Buffer.compare(a.key, b.key)
-  if (order === 0) return a.isOpen ? a : b
-  return order < 0 ? a : b
+  return order > 0 === (end === 'low') ? a : b
 }
 
 export function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {

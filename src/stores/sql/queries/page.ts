@@ -1,4 +1,3 @@
-import { HttpError } from '../../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../../core/maybe-promise.ts'
 import { encodeValue, formatPosition, type ListOptions, type ListQuery, type Page, parsePosition } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
@@ -160,23 +159,4 @@ export function preparePage(
         }),
       )
     })
-}
-
-/**
- * Lists at once where all members have their entries, and otherwise once more after the indexer has had some time.
- * @param index lets the indexer work
- * @throws HttpError 503 where members still have no entry
- */
-export function listWhenIndexed(attempt: () => MaybePromise<Listed>, index: () => Promise<void>): MaybePromise<Page> {
-  return andThen(attempt(), (page) => (page === 'incomplete' ? listAgain(attempt, index) : page))
-}
-
-async function listAgain(attempt: () => MaybePromise<Listed>, index: () => Promise<void>): Promise<Page> {
-  await index()
-  const page = await attempt()
-  if (page !== 'incomplete') return page
-  throw new HttpError(503, 'ERR_INDEXING', {
-    detail: 'The items of this collection are being indexed.',
-    headers: { 'Retry-After': '1' },
-  })
 }

@@ -1,14 +1,13 @@
 import { encodeValue } from '../../lists.ts'
 import {
   countSelected,
-  earlierHigh,
   type Filter,
   fetchSelective,
   filtersBeside,
   includes,
   isWithin,
-  laterLow,
   MOST_FETCHED,
+  narrower,
 } from './filters.ts'
 import {
   compareFound,
@@ -199,8 +198,8 @@ function* selectByGroups(
       slot: first.slot,
       direction: first.direction,
       columns: order.map(({ slot }) => slot),
-      low: first.direction === 'ascending' ? laterLow(low, bound) : low,
-      high: first.direction === 'ascending' ? high : earlierHigh(high, bound),
+      low: first.direction === 'ascending' ? narrower('low', low, bound) : low,
+      high: first.direction === 'ascending' ? high : narrower('high', high, bound),
       filters,
       most,
       limit: wanted + 1,
