@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import type { Exchange } from '../core/exchange.ts'
 import { describeValue, hasProperties } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
@@ -51,7 +52,8 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
       `An entity tag has double quotes around it, as in "\\"abc\\"", not ${JSON.stringify(entityTag)}.`,
     )
   }
-  const given = lastModified instanceof Date ? lastModified.getTime() : lastModified
+  // Of any realm: in Jest, the dates that `fs.stat` gives are not those of the program.
+  const given = types.isDate(lastModified) ? lastModified.getTime() : lastModified
   // Text would be compared as NaN: If-Unmodified-Since would hold for every state.
   if (given !== undefined && !Number.isFinite(given)) {
     throw new TypeError(`lastModified is a valid Date, or milliseconds since the epoch, not ${describeValue(given)}.`)

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import type { AfterCommit, Authorize, BeforeWrite, ConflictHook, Outbox, Rendition } from '../actions/hook-types.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
@@ -139,7 +140,7 @@ const JSON_SCHEMA: ValueRule = {
 /** A date, as an object or in ISO 8601. */
 const MOMENT: ValueRule = {
   accepts: (value) =>
-    (value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
+    (types.isDate(value) || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
     !Number.isNaN(new Date(value).getTime()),
   text: 'a Date, or a date in ISO 8601 such as "2027-01-31"',
 }

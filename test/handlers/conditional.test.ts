@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { runInNewContext } from 'node:vm'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
@@ -229,6 +230,13 @@ describe('conditional', () => {
     app.use(conditional(() => ({ lastModified: NOW + 3600_000 }), { now: () => NOW }))
     app.use((_req, res) => void res.send('x'))
     expect((await (await serve(app))('GET', '/')).field('last-modified')).toBe(new Date(NOW).toUTCString())
+  })
+
+  it('takes a Date of another realm, as those of fs.stat are in Jest', async () => {
+    const app = express()
+    app.use(conditional(() => ({ lastModified: runInNewContext(`new Date(${CHANGED})`) }), { now: () => NOW }))
+    app.use((_req, res) => void res.send('x'))
+    expect((await (await serve(app))('GET', '/')).field('last-modified')).toBe(L)
   })
 
   it('knows what the router has found, under any mount', async () => {

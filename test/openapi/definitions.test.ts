@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { object, string } from 'valibot'
 import { describe, expect, it } from 'vitest'
@@ -26,7 +27,10 @@ function describeOne(definition: ResourceDefinition, options: ServiceOptions = {
 const json = 'Content-Type: application/json'
 
 describe('deprecated and sunset', () => {
-  const definition = singleton({ deprecated: '2026-01-01T00:00:00Z', sunset: new Date('2027-06-30T00:00:00Z') })
+  const definition = singleton({
+    deprecated: '2026-01-01T00:00:00Z',
+    sunset: runInNewContext('new Date("2027-06-30T00:00:00Z")'),
+  })
 
   it('are fields of every answer of the resource, errors included (RFC 9745 §2, RFC 8594 §3)', async () => {
     const { send } = await serve(memoryStore(), { resources: { '/a': definition, '/b': singleton() } })
