@@ -187,7 +187,9 @@ function nextQueryOf(exchange: ResourceExchange, { target }: Listing, cursor: st
     requireRoomFor(exchange, whole!)
     return whole!
   }
-  return whole !== undefined && fitsTarget(exchange, whole) ? whole : joinQuery('', cursor)
+  return whole !== undefined && fitsTarget(exchange, whole)
+    ? whole
+    : joinQuery(exchange.wantsHidden ? 'deleted=true' : '', cursor)
 }
 
 function joinQuery(query: string, cursor: string): string {

@@ -62,12 +62,10 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   const { route, queryText } = exchange
   requireAscii(queryText)
   const inTarget = parseQueryText(queryText)
-  const sent = content === undefined ? inTarget : [...inTarget, ...parseQueryText(content)]
+  const sent = content === undefined ? inTarget : [...inTarget, ...parseContent(content, rules)]
   const parsed = parseQuery(sent, rules)
   refuseSensitive(content === undefined ? parsed : parseQuery(inTarget, rules))
   const isSensitive = parsed.properties.some((property) => property.isSensitive)
-  // Of a QUERY it may stand in the content.
-  if (parsed.deleted && route.authorize !== undefined) exchange.wantsHidden = true
   const where = [...scopeConditions(exchange), ...parsed.where]
   const { orderBy, count } = parsed
   const isPlain = where.length === 0 && orderBy.length === 0
@@ -97,6 +95,15 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   // Only GET has the query in its target.
   if (exchange.method !== 'QUERY') requireRoomForNext(exchange, listing, rules)
   return listing
+}
+
+/** The parameters in the content of QUERY. @throws HttpError 400 for one that hooks have to know, who see the target alone */
+function parseContent(content: string, { allowsDeleted }: QueryRules): ReturnType<typeof parseQueryText> {
+  const parameters = parseQueryText(content)
+  if (allowsDeleted && parameters.some(({ name }) => name === 'deleted')) {
+    refuseParameters([{ parameter: 'deleted', detail: 'deleted is sent in the target, also with QUERY.' }])
+  }
+  return parameters
 }
 
 /** @param where the conditions, in any order */

@@ -25,7 +25,6 @@ export interface ParsedQuery {
   /** The cursor, as it was sent. */
   readonly after: string | undefined
   readonly count: boolean
-  readonly deleted: boolean
   /** The properties that it uses, by whichever parameter. */
   readonly properties: readonly QueryProperty[]
 }
@@ -71,13 +70,13 @@ export function parseQuery(parameters: readonly QueryParameter[], rules: QueryRu
   const where = [...filters.values()].flatMap((filter) => parseFilter(filter, fail) ?? [])
   const orderBy = parseSort(others.get('sort'), rules, fail)
   const limit = parseLimit(others.get('limit'), fail)
+  parseFlag('deleted', others.get('deleted'), fail)
   const parsed: ParsedQuery = {
     where,
     orderBy,
     limit,
     after: others.get('after'),
     count: parseFlag('count', others.get('count'), fail),
-    deleted: parseFlag('deleted', others.get('deleted'), fail),
     properties: [...where, ...orderBy].map(({ property }) => rules.properties.get(property)!),
   }
   refuseParameters(errors)

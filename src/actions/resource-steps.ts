@@ -86,8 +86,9 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
   if (isMisplacedPatch(exchange, essence) && !rule.types.includes(essence)) {
     throw unsupported(rule, `${essence} describes changes: send it with PATCH.`)
   }
-  if (essence.endsWith('json') && !isUtf8Charset(parameters.get('charset'))) {
-    throw unsupported(rule, 'JSON is UTF-8 (RFC 8259 section 8.1).')
+  // RFC 8259 §8.1. A form that POST takes says so when it is read: other definitions keep forms as they are.
+  if ((essence.endsWith('json') || exchange.method === 'QUERY') && !isUtf8Charset(parameters.get('charset'))) {
+    throw unsupported(rule, `Content of type ${essence} is UTF-8.`)
   }
   if (essence === 'multipart/form-data' && !isBoundary(parameters.get('boundary'))) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
@@ -133,7 +134,6 @@ export function seeHidden(exchange: ResourceExchange): undefined {
   // Before any 404: what `authorize` hides is answered as what is not there.
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
-  if (exchange.method === 'QUERY') return undefined
   exchange.wantsHidden = exchange.query.get('deleted') === 'true'
   return undefined
 }

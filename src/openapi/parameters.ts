@@ -71,7 +71,7 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
     parameters.push(share(inQuery('after', 'A cursor from the Link of the page before; opaque.', TEXT)))
   }
   if (method === 'GET' && facts.query !== undefined) parameters.push(...describeFilters(facts.query))
-  if (method === 'GET' && facts.deletion.isSoft && facts.isGuarded) {
+  if (isRead(method) && facts.deletion.isSoft && facts.isGuarded) {
     const description = 'Whether resources that were removed are shown, to those who may see them.'
     parameters.push(share(inQuery('deleted', description, BOOLEAN)))
   }
@@ -166,7 +166,6 @@ export function describeQueryForm(rules: QueryRules): JsonObject {
   properties['after'] = TEXT
   if (rules.properties.size > 0) properties['sort'] = describeSort([...rules.properties.values()])
   if (rules.allowsCount) properties['count'] = BOOLEAN
-  if (rules.allowsDeleted) properties['deleted'] = BOOLEAN
   return { ...objectOf(properties, []), additionalProperties: false }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import type { RequestView } from '../../src/core/request-view.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -69,6 +70,8 @@ describe('QUERY (RFC 10008)', () => {
     const other = await send('QUERY', '/tasks', [JSON_TYPE], '{}')
     expect([other.status, other.field('Accept-Query')]).toEqual([415, 'application/x-www-form-urlencoded'])
     expect((await send('QUERY', '/tasks', [FORM, 'Content-Encoding: zstd'], 'x')).status).toBe(415)
+    expect((await send('QUERY', '/tasks', [`${FORM}; charset=iso-8859-1`], 'status=x')).status).toBe(415)
+    expect((await send('QUERY', '/tasks', [`${FORM}; charset=UTF-8`], 'status=x')).status).toBe(200)
     expect((await send('QUERY', '/tasks', [FORM], Buffer.from('status=\xff', 'latin1'))).status).toBe(400)
     expect((await send('QUERY', '/tasks', [FORM], `status=${'x'.repeat(64 * 1024)}`)).status).toBe(413)
     const wrong = await send('QUERY', '/tasks', [FORM], 'stauts=x')
@@ -164,6 +167,36 @@ describe('QUERY (RFC 10008)', () => {
       const answer = await send('QUERY', target, [FORM, ...fields], 'status=x')
       expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(`${code}"`)])
     }
+  })
+
+  it('asks in its target for what is softly deleted, where requireAuth and authorize see it', async () => {
+    const asks = ({ query }: RequestView) => query.get('deleted') === 'true'
+    const { send } = await serve(memoryStore(), {
+      resources: {
+        '/notes': collection({
+          deletion: 'soft',
+          query: { ssn: { type: 'string', sensitive: true } },
+          requireAuth: asks,
+          authorize: (principal, request) => !asks(request) || principal?.id === 'ada',
+        }),
+      },
+      auth: { schemes: [basic({ accounts: { ada: 'ada', bob: 'bob' } })] },
+    })
+    for (const ssn of ['1', '2']) {
+      await send('POST', '/notes', [JSON_TYPE], JSON.stringify({ ssn }))
+      await send('DELETE', `/notes/${ssn}`)
+    }
+    const as = (user: string) => [FORM, `Authorization: Basic ${btoa(`${user}:${user}`)}`]
+    const refused = await send('QUERY', '/notes', as('ada'), 'deleted=true')
+    expect([refused.status, JSON.parse(refused.text).errors]).toEqual([
+      400,
+      [{ parameter: 'deleted', detail: expect.stringContaining('in the target') }],
+    ])
+    expect((await send('QUERY', '/notes?deleted=true', [FORM], '')).status).toBe(401)
+    expect((await send('QUERY', '/notes?deleted=true', as('bob'), '')).status).toBe(403)
+    const page = await send('QUERY', '/notes?deleted=true', as('ada'), 'sort=ssn&limit=1')
+    const next = await send('QUERY', linkOf(page.field('Link'), 'next')!, as('ada'), 'sort=ssn&limit=1')
+    expect([...idsOf(page.text), ...idsOf(next.text)]).toEqual([1, 2])
   })
 
   it('takes what must not be in a target, and does not say it there', async () => {
