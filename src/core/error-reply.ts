@@ -1,9 +1,9 @@
-import { isToken } from '../protocol/field-value.ts'
 import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 import { createUnavailableError } from './unavailable.ts'
+import { isFieldList } from './write-head.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
   essence,
@@ -104,10 +104,7 @@ function namesOf(fields: readonly string[]): readonly string[] {
 function checkReply(reply: Partial<Reply> | undefined): Reply {
   const { status, headers } = reply ?? {}
   const isFinal = Number.isInteger(status) && status! >= 200 && status! <= 599
-  // What Node takes as the name and the value of a field.
-  const isSendable = (text: unknown, index: number): boolean =>
-    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : /^[\t\x20-\x7e\x80-\xff]*$/.test(text))
-  if (isFinal && Array.isArray(headers) && headers.length % 2 === 0 && headers.every(isSendable)) return reply as Reply
+  if (isFinal && isFieldList(headers)) return reply as Reply
   throw new TypeError(
     'formatError returns { status, headers, body }: a status of 200 to 599, and names and values in turn, in Latin-1.',
   )

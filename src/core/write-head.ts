@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
-import { mergeVary } from '../protocol/field-value.ts'
+import { isToken, mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 
@@ -114,6 +114,13 @@ export function addPending(exchange: Exchange, fields: readonly string[]): void 
   const names = fields.filter((_, i) => i % 2 === 0)
   const kept = pending === BASE_FIELDS ? pending : pending.filter((_, i) => !names.includes(pending[i - (i % 2)]!))
   exchange.pending = kept.concat(fields)
+}
+
+/** Whether a value is a list of fields, names and values in turn, that Node can send. */
+export function isFieldList(value: unknown): value is readonly string[] {
+  const isSendable = (text: unknown, index: number): boolean =>
+    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : /^[\t\x20-\x7e\x80-\xff]*$/.test(text))
+  return Array.isArray(value) && value.length % 2 === 0 && value.every(isSendable)
 }
 
 /** Adds field names to the Vary of every later reply. */

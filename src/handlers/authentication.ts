@@ -9,7 +9,7 @@ import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
 import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
-import { addPending, createVaryAdder } from '../core/write-head.ts'
+import { addPending, createVaryAdder, isFieldList } from '../core/write-head.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
 import { type AuthenticationOptions, type HostUser, readAuthenticationOptions } from './authentication-options.ts'
 import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
@@ -86,7 +86,10 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
     exchange.sharing = readProperty(scheme, 'isPrivate') === true ? 'private' : 'authorized'
     const fields = readProperty(result, 'fields')
-    if (fields !== undefined) addPending(exchange, fields)
+    if (fields === undefined) return undefined
+    // They would be on the 500 as well, which could not be sent for them.
+    if (!isFieldList(fields)) throw new TypeError(`The scheme ${scheme.name} gave fields that no message can have.`)
+    addPending(exchange, fields)
     return undefined
   }
 

@@ -97,6 +97,17 @@ describe('auth', () => {
     expect(String(failures[0])).toContain('The scheme Own gave neither a principal nor a rejection.')
   })
 
+  it.each([[['X Y', 'x']], [['X-Y']], [['X-Y', 'a\nb']], ['X-Y: x']])(
+    'answers 500 where such a scheme gives the fields %j',
+    async (fields) => {
+      const result = { outcome: 'accepted', principal: { scheme: 'own', id: 'ada' }, fields }
+      const scheme = { name: 'Own', challenges: () => ['Own'], authenticate: () => result } as unknown as AuthScheme
+      const { send, failures } = await serve({ schemes: [scheme] })
+      expect((await send({ headers: { Authorization: 'Own 1' } })).status).toBe(500)
+      expect(String(failures[0])).toContain('The scheme Own gave fields that no message can have.')
+    },
+  )
+
   it.each<[string, () => unknown]>([
     ['text', () => 'Own realm="a"'],
     ['a promise', () => Promise.reject(new Error('too late'))],
