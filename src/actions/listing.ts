@@ -62,7 +62,7 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   const { route, queryText } = exchange
   requireAscii(queryText)
   const inTarget = parseQueryText(queryText)
-  const sent = content === undefined ? inTarget : [...inTarget, ...parseContent(content, rules)]
+  const sent = content === undefined ? inTarget : [...inTarget, ...parseContent(exchange, content)]
   const parsed = parseQuery(sent, rules)
   refuseSensitive(content === undefined ? parsed : parseQuery(inTarget, rules))
   const isSensitive = parsed.properties.some((property) => property.isSensitive)
@@ -98,9 +98,10 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
 }
 
 /** The parameters in the content of QUERY. @throws HttpError 400 for one that hooks have to know, who see the target alone */
-function parseContent(content: string, { allowsDeleted }: QueryRules): ReturnType<typeof parseQueryText> {
+function parseContent({ route }: ResourceExchange, content: string): ReturnType<typeof parseQueryText> {
   const parameters = parseQueryText(content)
-  if (allowsDeleted && parameters.some(({ name }) => name === 'deleted')) {
+  const mayShowHidden = route.deletion === 'soft' && route.authorize !== undefined
+  if (mayShowHidden && parameters.some(({ name }) => name === 'deleted')) {
     refuseParameters([{ parameter: 'deleted', detail: 'deleted is sent in the target, also with QUERY.' }])
   }
   return parameters

@@ -77,7 +77,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    * Default: none.
    */
   readonly afterCommit?: AfterCommit<Value>
-  /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
+  /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`; of a singleton `'representation'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
    * Honours Idempotency-Key: a POST, or a PATCH without If-Match, is carried out once, however often it is sent.
