@@ -25,6 +25,18 @@ const promise = Promise.resolve({})
 const issuer = { jwks: 'https://a.example/keys', issuer: 'i', audience: 'a' }
 const serviceWith = (options: object) => () => createResourceService(memoryStore(), options)
 
+/** Its members are getters of the class, which a copy would be without. */
+class Routes {
+  get '/a'() {
+    return collection()
+  }
+}
+class Fields {
+  get pri() {
+    return 'priority'
+  }
+}
+
 const cases: [string, () => unknown, string | RegExp][] = [
   ["singleton({ methods: ['DELETE'] })", () => singleton({ methods: ['DELETE'] }), 'they are GET, PUT, PATCH'],
   ["collection({ methods: ['DELETE'] })", () => collection({ methods: ['DELETE'] }), 'they are GET, POST'],
@@ -52,6 +64,17 @@ const cases: [string, () => unknown, string | RegExp][] = [
       'collection takes as jsonSchema: a JSON Schema, or { input, output } with both of them.',
     ],
   ),
+  ...['resources of a class', 'resources of a prototype'].map((name, index): [string, () => unknown, string] => [
+    name,
+    serviceWith({ resources: [new Routes(), Object.create({ '/a': collection() })][index] }),
+    'createResourceService takes as resources: an object of paths and definitions',
+  ]),
+  ['collection({ formFields }) with a getter', () => collection({ formFields: new Fields() }), 'takes as formFields'],
+  [
+    'representations of a range of media types',
+    serviceWith({ resources: { '/a': document({ representations: [{ type: 'text/*', render: () => '' }] }) } }),
+    '/a offers a representation of no valid media type: "text/*".',
+  ],
   ["document({ methods: ['POST'] })", () => document({ methods: ['POST'] }), 'they are GET, PUT, PATCH, DELETE'],
   [
     '{ ...collection(), scope }',

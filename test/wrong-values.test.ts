@@ -108,7 +108,7 @@ const cases: [string, () => unknown, string][] = [
     error(new Map([['detail', 'x']])),
     "HttpError takes options such as { detail: 'why' }, not a Map.",
   ],
-  ...[null, [], true, new Map()].map((options): (typeof cases)[number] => [
+  ...[null, [], true, new Map(), Promise.resolve({})].map((options): (typeof cases)[number] => [
     `client(${String(options)})`,
     client(options),
     'createResourceClient takes as options: object.',
@@ -116,7 +116,7 @@ const cases: [string, () => unknown, string][] = [
   ...Object.entries({
     fetch: ['function', null, 'fetch', {}],
     token: ['string, function', null, 5, {}],
-    headers: ['object, function', null, 'a', [['a', 'b']], new Headers(), new Map()],
+    headers: ['object, function', null, 'a', [['a', 'b']], new Headers(), new Map(), Promise.resolve({})],
     prefer: ['merge, json', null, 'patch', Symbol('merge'), ['merge']],
     maxAttempts: ['number from 1', null, '5', 0, Number.NaN, 5n],
     timeout: ['number from 1', null, true, 0, Number.NaN],

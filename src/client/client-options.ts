@@ -89,10 +89,10 @@ function fits(name: string, value: unknown, text: string): boolean | undefined {
   return text.split(', ').includes(name === 'prefer' ? (value as string) : kindOf(value))
 }
 
-/** The type of a value. An iterable is not an object: a copy of the properties of `Headers` is empty. */
+/** The type of a value. An iterable or a promise is not an object: a copy of the properties of `Headers` is empty. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
-  return typeof value === 'object' && Symbol.iterator in value ? 'list' : typeof value
+  return typeof value === 'object' && (Symbol.iterator in value || 'then' in value) ? 'list' : typeof value
 }
 
 export function check(holds: unknown, text: string): asserts holds {

@@ -122,10 +122,11 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
 /** Users and their secrets. */
 export const ACCOUNTS: ValueRule = writtenAs(RECORD, 'an object of names and secrets, such as { ada: secret }')
 
-/** An object, and what the values of its members must be. */
+/** An object, and what the values of its members must be. They are its own: a copy would be without others. */
 export function recordOf(rule: ValueRule): ValueRule {
   return {
-    accepts: (value) => RECORD.accepts(value) && Object.values(value as object).every((item) => rule.accepts(item)),
+    accepts: (value) =>
+      hasProperties(value) && !inheritsMembers(value) && Object.values(value).every((item) => rule.accepts(item)),
     text: `an object, each member ${rule.text}`,
   }
 }
@@ -173,6 +174,16 @@ export function hasProperties(value: unknown): value is object {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) return !isPromise(value)
   return describeValue(value) === 'an object'
+}
+
+/** Whether an object has values from its class or prototype, such as getters. Those of Object.prototype, of any realm, do not count. */
+function inheritsMembers(value: object): boolean {
+  for (let from = Object.getPrototypeOf(value); from !== null; from = Object.getPrototypeOf(from)) {
+    if (Object.hasOwn(from, 'isPrototypeOf')) return false
+    const members = Object.values(Object.getOwnPropertyDescriptors(from))
+    if (members.some(({ get, enumerable }) => get !== undefined || enumerable === true)) return true
+  }
+  return false
 }
 
 /** Text and numbers as JSON has them, and the kind of any other value: for values that are not secret. */

@@ -140,6 +140,8 @@ export function compileSingleton(
 
 function requireMediaType(type: string, pattern: string) {
   const parsed = parseMediaType(type)
-  if (parsed === undefined) throw new TypeError(`${pattern} offers a representation of no valid media type: "${type}".`)
+  // A range names no content that can be sent.
+  if (parsed === undefined || parsed.essence.includes('*'))
+    throw new TypeError(`${pattern} offers a representation of no valid media type: "${type}".`)
   return parsed
 }
