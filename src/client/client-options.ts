@@ -1,5 +1,6 @@
 import type { AnyResources, Paths } from './definition-paths.ts'
 import type { Fetch } from './fetch.ts'
+import { UsageError } from './results.ts'
 
 type Later<Value> = Value | Promise<Value>
 
@@ -20,9 +21,12 @@ type KeyedPaths<Resources> = Resources extends AnyResources
 export interface ResourceClientOptions<Resources = AnyResources> {
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch
-  /** The token for `Authorization: Bearer`, or a function that is called before each attempt. Default: none. */
-  readonly token?: string | (() => Later<string | undefined>)
-  /** Header fields of every request, or a function that is called before each attempt. Default: none. */
+  /**
+   * The token for `Authorization: Bearer`, or a function that is called before each attempt. `undefined` and `null`: none.
+   * The `signal` of a request ends the wait for it; `timeout` begins after it. Default: none.
+   */
+  readonly token?: string | (() => Later<string | null | undefined>)
+  /** Header fields of every request, or a function that is called before each attempt, as `token` is. Default: none. */
   readonly headers?: FieldValues | (() => Later<FieldValues>)
   /** The patch format to prefer: see {@link createPatch}. Default `'merge'`. */
   readonly prefer?: 'merge' | 'json'
@@ -90,11 +94,11 @@ function fits(name: string, value: unknown, text: string): boolean | undefined {
 }
 
 /** The type of a value. An iterable or a promise is not an object: a copy of the properties of `Headers` is empty. */
-function kindOf(value: unknown): string {
+export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   return typeof value === 'object' && (Symbol.iterator in value || 'then' in value) ? 'list' : typeof value
 }
 
 export function check(holds: unknown, text: string): asserts holds {
-  if (!holds) throw new TypeError(`createResourceClient ${text}.`)
+  if (!holds) throw new UsageError(`createResourceClient ${text}.`)
 }

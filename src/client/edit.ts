@@ -12,7 +12,7 @@ import {
   refuse,
   type Success,
 } from './results.ts'
-import { pause, type RequestOptions } from './transport.ts'
+import { pause, type RequestOptions, untilAborted } from './transport.ts'
 import { CHANGING } from './write.ts'
 
 export interface EditOptions extends RequestOptions {
@@ -50,7 +50,10 @@ export async function editDocument(
     // The bytes that were read: the caller may have changed the value.
     const before = JSON.parse(base.text) as JsonValue
     // A copy of its own for the function. What JSON cannot hold, such as `undefined`, is not sent either.
-    const result = typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended
+    const result =
+      typeof intended === 'function'
+        ? await untilAborted(Promise.resolve(intended(JSON.parse(base.text))), signal)
+        : intended
     const after = JSON.parse(formatJson(result)) as JsonValue
     const difference = createPatch(before, after, call.prefer)
     if (difference === undefined) return { ok: true, status: 200, document: base }

@@ -86,7 +86,7 @@ export async function sendContent(
 async function withoutText(body: unknown, send: () => Promise<FetchResponse>): Promise<FetchResponse> {
   if (typeof body !== 'object' || body === null) return send()
   const refuse = () => {
-    throw new UsageError('The fetch does not take content of this class. Use the FormData and Blob that belong to it.')
+    throw new UsageError('The fetch does not take FormData or Blob of this class.')
   }
   Reflect.defineProperty(body, 'toString', { value: refuse, configurable: true })
   try {

@@ -1,4 +1,4 @@
-import type { FieldValues, ResourceClientOptions } from './client-options.ts'
+import { check, type FieldValues, kindOf, type ResourceClientOptions } from './client-options.ts'
 import { type ContentReader, type RequestContent, sendContent } from './fetch.ts'
 import { type Answer, createError, ResponseError, UsageError } from './results.ts'
 
@@ -127,7 +127,8 @@ export function createTransport(given: ResourceClientOptions): Send {
 async function findHeaders({ token, headers }: ResourceClientOptions): Promise<FieldValues> {
   const value = typeof token === 'function' ? await token() : token
   const fields = typeof headers === 'function' ? await headers() : headers
-  return { ...fields, ...(value === undefined ? {} : { Authorization: `Bearer ${value}` }) }
+  check(kindOf(fields ?? {}) === 'object', 'takes as headers: object')
+  return { ...fields, ...(value === undefined || value === null ? {} : { Authorization: `Bearer ${value}` }) }
 }
 
 /** A server that asks for a longer pause gets no other attempt. */
@@ -164,7 +165,7 @@ export function pause(time: number, signal: AbortSignal | undefined): Promise<vo
 }
 
 /** @throws the reason of the signal when it aborts first */
-function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal!.reason)
     if (signal?.aborted === true) stop()

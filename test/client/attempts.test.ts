@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
-import { createResourceClient, expectSuccess, type ResourceClientOptions } from '../../src/client.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
 
 /** A client whose requests are answered in turn; an error is a connection that broke. */
 function answerInTurn(answers: readonly (Response | Error)[], options: ResourceClientOptions = {}) {
@@ -33,6 +33,30 @@ describe('the attempts of a request', () => {
   it('do not wait for a token once the signal is aborted', async () => {
     const { client, requests } = answerInTurn([], { token: () => new Promise(() => {}) })
     await expect(client.read('/a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
+    expect(requests).toEqual([])
+  })
+
+  it('do not wait for the function of an edit once the signal is aborted', async () => {
+    const { client } = answerInTurn([json({}, '"1"')])
+    const controller = new AbortController()
+    const change = () => {
+      controller.abort()
+      return new Promise<never>(() => {})
+    }
+    const editing = client.edit('/a', change, { signal: controller.signal })
+    await expect(editing).rejects.toMatchObject({ name: 'AbortError' })
+  })
+
+  it('have no token where its function gives null, as localStorage does', async () => {
+    const fetch = vi.fn<Fetch>(async () => json({}, '"1"'))
+    await createResourceClient('https://example.org', { fetch, token: () => null }).read('/a')
+    expect(fetch.mock.lastCall?.[1].headers).not.toHaveProperty('Authorization')
+  })
+
+  it('are refused with a TypeError where the function for their header gives Headers, of which a copy is empty', async () => {
+    const headers = () => new Headers({ 'X-Api-Key': 'key' }) as never
+    const { client, requests } = answerInTurn([], { headers })
+    await expect(client.read('/a')).rejects.toThrow(new TypeError('createResourceClient takes as headers: object.'))
     expect(requests).toEqual([])
   })
 

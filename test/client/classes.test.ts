@@ -55,9 +55,7 @@ describe('content of classes that are not the global ones', () => {
       client.upload('/a', 'any', foreignBlob('text', 'text/plain')),
       client.upload('/a', 'any', blob, options),
     ]) {
-      await expect(request).rejects.toThrow(
-        new TypeError('The fetch does not take content of this class. Use the FormData and Blob that belong to it.'),
-      )
+      await expect(request).rejects.toThrow(new TypeError('The fetch does not take FormData or Blob of this class.'))
     }
     expect(sent).not.toHaveBeenCalled()
     expect(String(blob)).toBe('[object Blob]')
