@@ -122,6 +122,7 @@ describe('digest', () => {
       ['a session', { send: { algorithm: 'SHA-256-sess' } }],
       ['an algorithm of every object', { send: { algorithm: 'constructor' } }],
       ['a hashed user name', { send: { userhash: 'true' } }],
+      ['a hashed user name in capitals', { send: { userhash: 'TRUE' } }],
       ['a name in both forms', { send: { 'username*': "UTF-8''ada" } }],
       ['no name', { send: { username: undefined } }],
       ['no nonce', { send: { nonce: undefined } }],

@@ -1,6 +1,8 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 /** A client whose requests are answered in turn; an error is a connection that broke. */
 function answerInTurn(answers: readonly (Response | Error)[], options: ResourceClientOptions = {}) {
@@ -67,6 +69,18 @@ describe('the attempts of a request', () => {
     await client.read('/a', { signal })
     await client.read('/a', { signal })
     expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('leave no timer where their signal ends the pause between them', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const busy = new Response('', { status: 503, headers: { 'Retry-After': '30' } })
+    const controller = new AbortController()
+    const reading = answerInTurn([busy]).client.read('/a', { signal: controller.signal })
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    expect(vi.getTimerCount()).toBe(1)
+    controller.abort()
+    await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('leave no listener on a signal that was aborted before', async () => {

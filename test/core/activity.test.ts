@@ -1,6 +1,8 @@
-import { describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createActivity } from '../../src/core/activity.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds, 'waits'))
 
@@ -51,6 +53,5 @@ describe('what is under way while a service drains', () => {
     vi.advanceTimersByTime(100)
     await wait(0)
     expect([ended.sort(), vi.getTimerCount()]).toEqual([['first', 'second'], 0])
-    vi.useRealTimers()
   })
 })

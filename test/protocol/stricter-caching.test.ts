@@ -10,6 +10,7 @@ describe('mergeCaching', () => {
     ['public, max-age=60', 'private', 'private, max-age=60'],
     ['private, max-age=5', 's-maxage=9', 'private, max-age=5'],
     ['private="x", max-age=5', 'public', 'private, max-age=5'],
+    ['private, s-maxage=60', 's-maxage=30', 'private, max-age=30'],
     ['max-age=60', 'no-store, private', 'no-store'],
     ['max-age=60', 's-maxage=10, max-age=100', 'max-age=10'],
     ['max-age=60, s-maxage=30', 's-maxage=10, max-age=100', 'max-age=60, s-maxage=10'],

@@ -67,6 +67,13 @@ describe('createOrphanSearch', () => {
     expect(new Set(removed).size).toBe(2500)
   })
 
+  it('removes both that are under one key: an object, and an upload that was not completed', async () => {
+    const all = Array.from({ length: 1000 }, (_, i): [string, number] => [String(i), 2 * GRACE])
+    const { removed, search } = createSearch([...all, ['7', 2 * GRACE]])
+    for (const _ of ['objects', 'uploads']) await search.step()
+    expect(removed.filter((key) => key === `${IDENTITY}7`)).toHaveLength(2)
+  })
+
   it('passes over what could not be removed until it has looked at all, so that it keeps no other content waiting', async () => {
     const { content, removed, search } = createSearch(Array.from({ length: 1200 }, (_, i) => [String(i), 2 * GRACE]))
     const attempts = { first: 0, second: 0 }
