@@ -1,6 +1,6 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asRead, type RequestView } from '../core/request-view.ts'
@@ -43,17 +43,13 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<und
   if (route.authorize === undefined || mayCreate || !isAboutState(exchange)) {
     return requireAuthorization(exchange) as MaybePromise<undefined>
   }
-  try {
-    const checked = requireAuthorization(exchange)
-    return isPromise(checked) ? checked.then(undefined, (error) => conceal(exchange, error)) : (checked as undefined)
-  } catch (error) {
-    return conceal(exchange, error)
-  }
-}
-
-function conceal(exchange: ResourceExchange, error: unknown): undefined {
-  if (!isHttpError(error) || error.status !== 404) throw error
-  exchange.concealed = error
+  return orElse(
+    () => requireAuthorization(exchange),
+    (error) => {
+      if (!isHttpError(error) || error.status !== 404) throw error
+      exchange.concealed = error
+    },
+  ) as MaybePromise<undefined>
 }
 
 /**
@@ -104,22 +100,18 @@ function ask(
 ): MaybePromise<void> {
   const { route, principal } = exchange
   const limit = route.context.limits.bodySize
-  const verdict = askAbout(resource, limit, route.authorize!, principal, request)
-  return andThen(verdict, (verdict) => requireConsent(exchange, verdict))
-}
-
-function requireConsent(exchange: ResourceExchange, verdict: boolean | 'not-found'): void {
-  if (verdict === true) return
-  refuseRenamedValue('authorize', 'authorize', verdict)
-  note(exchange, describeRefusal(verdict))
-  if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
-  throw new HttpError(403, 'ERR_FORBIDDEN')
-}
-
-/** A function without `return` refuses everything: the explanation says so. */
-function describeRefusal(verdict: boolean | 'not-found'): string {
-  if (verdict === 'not-found') return 'authorize hides it'
-  return verdict === false ? 'authorize refused' : `authorize returned ${describeValue(verdict)}, which refuses`
+  return andThen(askAbout(resource, limit, route.authorize!, principal, request), (verdict) => {
+    if (verdict === true) return
+    refuseRenamedValue('authorize', 'authorize', verdict)
+    if (verdict === 'not-found') {
+      note(exchange, 'authorize hides it')
+      throw new HttpError(404, 'ERR_NOT_FOUND')
+    }
+    // A function without `return` refuses everything.
+    const isRefusal = verdict === false
+    note(exchange, isRefusal ? 'authorize refused' : `authorize returned ${describeValue(verdict)}, which refuses`)
+    throw new HttpError(403, 'ERR_FORBIDDEN')
+  })
 }
 
 /**

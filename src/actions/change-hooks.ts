@@ -22,10 +22,10 @@ export function readOutbox(route: Route, outbox: Outbox, change: Change): readon
     throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
   }
   if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)
-  const isBelowRemoved = (path: string): boolean => path.startsWith(`${change.path}/`) && removesBelow(route, change)
+  const removesBelow = change.kind === 'deleted' && route.deletion !== 'soft' && route.context.isParent(route)
   for (const write of writes as readonly unknown[]) {
     const path = checkWrite(owner, write, change)
-    if (isBelowRemoved(path)) {
+    if (removesBelow && path.startsWith(`${change.path}/`)) {
       throw new TypeError(
         `${owner} must not write below a resource that is removed with all that is below it: ${path}.`,
       )
@@ -53,25 +53,17 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
   if (typeof content?.contentType !== 'string' || !(typeof body === 'string' || body instanceof Uint8Array)) {
     throw new TypeError(`${owner} must give each write content with a contentType and a body of text or bytes.`)
   }
-  checkFields(owner, content)
-  return path
-}
-
-/** @throws TypeError for what could not be sent as a field: every GET of the resource would fail */
-function checkFields(owner: string, { contentType, contentLanguage, filename }: OutboxWrite['content']): void {
+  const { contentType, contentLanguage, filename } = content
+  // Otherwise every GET of the resource would fail.
   const isSendable =
     parseMediaType(contentType) !== undefined &&
     (contentLanguage === undefined || isLanguageList(contentLanguage)) &&
     (filename === undefined || typeof filename === 'string')
-  if (isSendable) return
+  if (isSendable) return path
   throw new TypeError(
     `${owner} must give each write content that fields can describe: contentType is a media type, contentLanguage a list ` +
       'of language tags, filename text.',
   )
-}
-
-function removesBelow(route: Route, { kind }: Change): boolean {
-  return kind === 'deleted' && route.deletion !== 'soft' && route.context.isParent(route)
 }
 
 /** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */
@@ -103,17 +95,13 @@ const PATIENCE = 5_000
 export function createAfterCommits(report: ReportFailure): AfterCommits {
   const running = new Set<Promise<void>>()
 
-  function fail(error: unknown, exchange: Exchange | undefined): void {
-    if (exchange !== undefined) return report(error, exchange, 'committed')
-    publishFailure({ error, stage: 'background' })
-    logFailure('afterCommit of accepted work', error)
-  }
-
   async function run(call: () => MaybePromise<unknown>, exchange: Exchange | undefined): Promise<void> {
     try {
       await call()
     } catch (error) {
-      fail(error, exchange)
+      if (exchange !== undefined) return report(error, exchange, 'committed')
+      publishFailure({ error, stage: 'background' })
+      logFailure('afterCommit of accepted work', error)
     }
   }
 

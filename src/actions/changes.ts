@@ -160,22 +160,10 @@ class ChangedState<Value extends JsonValue | undefined> {
   }
 }
 
-function toPlain({
-  eventId,
-  kind,
-  path,
-  params,
-  id,
-  before,
-  after,
-  principal,
-  at,
-}: Omit<Change, 'toJSON'>): JsonObject {
-  const plain: Record<string, unknown> = { eventId, kind, path, params, id, before, after }
-  if (principal !== undefined) plain['principal'] = { scheme: principal.scheme, id: principal.id }
-  plain['at'] = at
+function toPlain({ request: _, principal, at, ...facts }: Omit<Change, 'toJSON'>): JsonObject {
+  const sender = principal && { scheme: principal.scheme, id: principal.id }
   // Through text, so that it has neither getters nor properties that are undefined.
-  return JSON.parse(JSON.stringify(plain)) as JsonObject
+  return JSON.parse(JSON.stringify({ ...facts, principal: sender, at })) as JsonObject
 }
 
 /** Milliseconds of the last id, and how many ids were made in them. */

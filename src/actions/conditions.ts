@@ -1,6 +1,6 @@
 import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import { isHttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
@@ -35,20 +35,17 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
 
 /** The state in which a write may happen: the conditions are still met, and the hook that allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { conditions, current, route, foreseenVersion } = exchange
+  const { method, conditions, current, route, foreseenVersion } = exchange
   if (foreseenVersion !== undefined) return { version: foreseenVersion }
   if (!exchange.isConditional) {
-    if (!isPutWithoutCreation(exchange)) return 'any'
+    // It replaces what there is, or restores it, and creates nothing.
+    const isReplacement = method === 'PUT' && !route.createsByPut
+    if (!isReplacement) return 'any'
     return current === undefined ? 'absent' : 'present'
   }
   const takesAny = conditions?.ifMatch === '*' && conditions.ifNoneMatch === undefined
   if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
-}
-
-/** Whether PUT replaces what there is, or restores it, and creates nothing. */
-function isPutWithoutCreation({ method, route }: ResourceExchange): boolean {
-  return method === 'PUT' && !route.createsByPut
 }
 
 /** Bytes of content that arrive no later than the answer of a store about the state would. */
@@ -92,19 +89,15 @@ export function performForeseen(
   exchange: ResourceExchange,
   perform: (exchange: ResourceExchange) => MaybePromise<Reply>,
 ): MaybePromise<Reply> {
-  try {
-    const reply = perform(exchange)
-    return isPromise(reply) ? reply.then(undefined, (error) => judgeFirst(exchange, error)) : reply
-  } catch (error) {
-    return judgeFirst(exchange, error)
-  }
-}
-
-function judgeFirst(exchange: ResourceExchange, error: unknown): MaybePromise<never> {
-  const isJudged = exchange.foreseenVersion === undefined
-  if (isJudged || !isHttpError(error) || error.status >= 500) throw error
-  return andThen(exchange.action.load(exchange), () => {
-    checkConditions(exchange)
-    throw error
-  })
+  return orElse(
+    () => perform(exchange),
+    (error) => {
+      const isJudged = exchange.foreseenVersion === undefined
+      if (isJudged || !isHttpError(error) || error.status >= 500) throw error
+      return andThen(exchange.action.load(exchange), () => {
+        checkConditions(exchange)
+        throw error
+      })
+    },
+  )
 }

@@ -221,20 +221,15 @@ export function storedType(exchange: ResourceExchange): string {
 
 /** Content with the fields that are stored with it. */
 export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
-  const { route, contentType, hasJson: isJson } = exchange
-  if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
-  const language = exchange.field('content-language')
-  const disposition = exchange.field('content-disposition')
+  const { contentType, hasJson: isJson } = exchange
+  const { storedHeaders } = exchange.route
+  if (storedHeaders.length === 0 && isJson) return { contentType, body }
+  const language = storedHeaders.includes('Content-Language') && exchange.field('content-language')
+  const disposition = storedHeaders.includes('Content-Disposition') && exchange.field('content-disposition')
   return {
     contentType: isJson ? contentType : storedType(exchange),
-    contentLanguage:
-      language !== undefined && route.storedHeaders.includes('Content-Language')
-        ? readLanguages(language) || undefined
-        : undefined,
-    filename:
-      disposition !== undefined && route.storedHeaders.includes('Content-Disposition')
-        ? parseContentDisposition(disposition)?.filename
-        : undefined,
+    contentLanguage: language ? readLanguages(language) || undefined : undefined,
+    filename: disposition ? parseContentDisposition(disposition)?.filename : undefined,
     body,
   }
 }

@@ -15,7 +15,7 @@ import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { isOwnPath } from './neighbouring-paths.ts'
 import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
-import { appliedPreferences, preferredReturn, type ResourceExchange } from './resource-exchange.ts'
+import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
@@ -39,7 +39,8 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   const found = expectationOf(exchange)
   const expect = found === 'absent' ? 'any' : found
   const removed = andThen(relatedPaths(route, storePath, exchange), (related) => {
-    const options = new RemoveUntilLeft(exchange, expect, related, removalOf(route))
+    const own = { expect, related, retention: undefined, below: false, ...removalOf(route) }
+    const options = Object.assign(new UntilLeft(exchange), own)
     if (!route.observesChanges) return route.context.store.remove(storePath, options)
     return andThen(readForHooks(exchange, exchange.current!), (resource) => {
       const change = beginRequestedChange(exchange, 'deleted', resource)!
@@ -105,7 +106,7 @@ export function listFiles(
 
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route } = exchange
-  const preferred = preferredReturn(exchange)
+  const preferred = exchange.preferences.return
   const usual = route.deleteResponse === 'tag' ? 'none' : route.deleteResponse
   const content = usual === 'none' ? 'confirmation' : usual
   const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
@@ -123,27 +124,4 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
     'Cache-Control',
     cacheControlFor(exchange),
   ])
-}
-
-/** Options of a removal that ends when the client has left. */
-class RemoveUntilLeft extends UntilLeft implements RemoveOptions {
-  readonly expect: RemoveOptions['expect']
-  readonly related: readonly string[]
-  readonly mode: RemoveOptions['mode']
-  readonly retention: number | undefined
-  readonly below: boolean
-
-  constructor(
-    exchange: ResourceExchange,
-    expect: RemoveOptions['expect'],
-    related: readonly string[],
-    { mode, retention, below = false }: Pick<RemoveOptions, 'mode' | 'retention' | 'below'>,
-  ) {
-    super(exchange)
-    this.expect = expect
-    this.related = related
-    this.mode = mode
-    this.retention = retention
-    this.below = below
-  }
 }

@@ -1,5 +1,5 @@
 import { isHttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { ReadView, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, splitPath } from '../stores/types.ts'
@@ -105,16 +105,10 @@ function askAuthorize(
 
 /** An `HttpError` below 500 refuses as `false` does. */
 function orRefusal(ask: () => MaybePromise<boolean>): MaybePromise<boolean> {
-  const refuse = (error: unknown): boolean => {
+  return orElse(ask, (error) => {
     if (isHttpError(error) && error.status < 500) return false
     throw error
-  }
-  try {
-    const verdict = ask()
-    return isPromise(verdict) ? Promise.resolve(verdict).then(undefined, refuse) : verdict
-  } catch (error) {
-    return refuse(error)
-  }
+  })
 }
 
 /** The item that a file belongs to: without it there is no file (RFC 9110 §15.5.5). */

@@ -39,8 +39,8 @@ const OF_CONTENT: readonly string[] = [
 export function makeRepeatable(reply: Reply): Reply {
   const { status, body } = reply
   const headers = omit(reply.headers, NOT_REPEATED)
-  if (body === undefined || sizeOf(body) <= MOST)
-    return body === undefined ? { status, headers } : { status, headers, body }
+  if (body === undefined) return { status, headers }
+  if ((typeof body === 'string' || body instanceof Uint8Array) && body.length <= MOST) return { status, headers, body }
   const bare = omit(headers, OF_CONTENT)
   return status === 201 ? { status, headers: [...bare, 'Content-Length', '0'] } : { status: 204, headers: bare }
 }
@@ -93,92 +93,62 @@ function omit(headers: readonly string[], names: readonly string[]): readonly st
   return kept
 }
 
-function sizeOf(body: NonNullable<Reply['body']>): number {
-  return typeof body === 'string' || body instanceof Uint8Array ? body.length : Number.POSITIVE_INFINITY
-}
-
 function decode(body: SmallBody): string {
   return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.length).toString()
-}
-
-/** A SHA-256 over the content of a request, by which its repetition is known from another request under the same key. */
-export interface Fingerprint {
-  /** What it is made of: the bytes as they are received, or the parts of a form, whose boundary is another each time. */
-  readonly kind: 'bytes' | 'parts'
-  /** How much of the content it covers. */
-  readonly state: 'unread' | 'partial' | 'complete'
-  /** Takes all of the content at once; a form has its parts taken instead. */
-  addWhole(content: Uint8Array): void
-  /** The same content, which is taken as it is read. */
-  tap(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
-  addField(field: FormField): void
-  /** Takes a file whose content is at hand. */
-  addFile(file: Omit<FilePart, 'content'>, content: Uint8Array): void
-  /** The content of a file, which is taken as it is read. */
-  tapFile(file: FilePart): AsyncIterable<Uint8Array>
-  /** All parts of the form have been taken. */
-  endForm(): void
-  /** In base64url; to be asked for once all of the content has been taken. */
-  readonly value: string
 }
 
 /** Bytes up to which content is copied to be hashed in one call: that costs a third of an object that hashes. */
 const MOST_AT_ONCE = 16 * 1024
 
 /**
- * Begins the fingerprint of a request.
- * @param contentType Content-Type as received; of a form without its boundary
- * @param contentEncoding Content-Encoding as received
+ * A SHA-256 over the content of a request, by which its repetition is known from another request under the same key. A class:
+ * an object literal with getters has a hidden class of its own, which only a full collection frees.
  */
-export function createFingerprint(
-  kind: Fingerprint['kind'],
-  contentType: string,
-  contentEncoding: string | undefined,
-): Fingerprint {
-  return new BodyFingerprint(kind, `${JSON.stringify([contentType, contentEncoding ?? ''])}\n`)
-}
-
-/** A class: an object literal with getters has a hidden class of its own, which only a full collection frees. */
-class BodyFingerprint implements Fingerprint {
-  readonly kind: Fingerprint['kind']
+export class Fingerprint {
+  /** What it is made of: the bytes as they are received, or the parts of a form, whose boundary is another each time. */
+  readonly kind: 'bytes' | 'parts'
+  /** How much of the content it covers. */
+  state: 'unread' | 'partial' | 'complete' = 'unread'
   readonly #head: string
   #hash: Hash | undefined
-  #state: Fingerprint['state'] = 'unread'
   #value: string | undefined
 
-  constructor(kind: Fingerprint['kind'], head: string) {
+  /**
+   * @param contentType Content-Type as received; of a form without its boundary
+   * @param contentEncoding Content-Encoding as received
+   */
+  constructor(kind: Fingerprint['kind'], contentType: string, contentEncoding: string | undefined) {
     this.kind = kind
-    this.#head = head
+    this.#head = `${JSON.stringify([contentType, contentEncoding ?? ''])}\n`
   }
 
-  get state(): Fingerprint['state'] {
-    return this.#state
-  }
-
+  /** Takes all of the content at once; a form has its parts taken instead. */
   addWhole(content: Uint8Array): void {
     if (this.kind === 'parts') {
-      this.#state = 'partial'
+      this.state = 'partial'
       return
     }
     if (content.length > MOST_AT_ONCE) this.#hash = this.#begin().update(content)
     else this.#value = hashOf('sha256', Buffer.concat([Buffer.from(this.#head), content]), 'base64url')
-    this.#state = 'complete'
+    this.state = 'complete'
   }
 
+  /** The same content, which is taken as it is read. */
   tap(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-    if (this.kind === 'bytes') return this.#hashWhile(source)
-    this.#state = 'partial'
-    return source
+    this.state = 'partial'
+    return this.kind === 'bytes' ? this.#hashWhile(source) : source
   }
 
   addField({ name, value }: FormField): void {
     this.#addPart(['field', name, value])
   }
 
+  /** Takes a file whose content is at hand. */
   addFile(file: Omit<FilePart, 'content'>, content: Uint8Array): void {
     this.#addDigest(file, createHash('sha256').update(content).digest('base64url'))
   }
 
+  /** The content of a file, which is taken as it is read. */
   async *tapFile(file: FilePart): AsyncGenerator<Uint8Array> {
     const own = createHash('sha256')
     for await (const chunk of file.content) {
@@ -188,10 +158,12 @@ class BodyFingerprint implements Fingerprint {
     this.#addDigest(file, own.digest('base64url'))
   }
 
+  /** All parts of the form have been taken. */
   endForm(): void {
-    this.#state = 'complete'
+    this.state = 'complete'
   }
 
+  /** In base64url; to be asked for once all of the content has been taken. */
   get value(): string {
     return (this.#value ??= (this.#hash ?? this.#begin()).digest('base64url'))
   }
@@ -201,7 +173,7 @@ class BodyFingerprint implements Fingerprint {
   }
 
   #addPart(part: readonly (string | undefined)[]): void {
-    this.#state = 'partial'
+    this.state = 'partial'
     // As JSON, so that no part can look like two.
     this.#hash ??= this.#begin()
     this.#hash.update(`${JSON.stringify(part)}\n`)
@@ -212,13 +184,12 @@ class BodyFingerprint implements Fingerprint {
   }
 
   async *#hashWhile(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    this.#state = 'partial'
     const hash = this.#begin()
     this.#hash = hash
     for await (const chunk of source) {
       hash.update(chunk)
       yield chunk
     }
-    this.#state = 'complete'
+    this.state = 'complete'
   }
 }

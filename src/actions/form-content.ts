@@ -4,7 +4,7 @@ import { parseMultipart } from '../body-types/multipart.ts'
 import { splitMultipart } from '../body-types/multipart-parser.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
-import { type ContentError, HttpError } from '../core/errors.ts'
+import { HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
@@ -32,19 +32,13 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
   const { limits } = exchange.route.context
   const { textProperty } = exchange.route.collection!
   const type: MediaType = { essence: exchange.contentType, parameters: exchange.contentParameters }
-  switch (type.essence) {
-    case 'multipart/form-data':
-      return readMultipart(exchange, type)
-    case 'text/plain':
-      return readContent(exchange, limits.bodySize, (exchange, bytes) => {
-        const value = decodeText(bytes, isDecodedText(exchange) ? 'utf-8' : type.parameters.get('charset'))
-        return complete(exchange, [{ kind: 'field', name: textProperty!, value }], [])
-      })
-    default:
-      return readContent(exchange, limits.bodySize, (exchange, bytes) =>
-        complete(exchange, parseForm(bytes, limits, type.parameters.get('charset')), []),
-      )
-  }
+  if (type.essence === 'multipart/form-data') return readMultipart(exchange, type)
+  return readContent(exchange, limits.bodySize, (exchange, bytes) => {
+    const charset = type.parameters.get('charset')
+    if (type.essence !== 'text/plain') return complete(exchange, parseForm(bytes, limits, charset), [])
+    const value = decodeText(bytes, isDecodedText(exchange) ? 'utf-8' : charset)
+    return complete(exchange, [{ kind: 'field', name: textProperty!, value }], [])
+  })
 }
 
 /** A form that says that it is small is taken apart in one go; any other as it arrives. */
@@ -100,26 +94,18 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
   }
 }
 
-/** What has come of a form. */
-interface Form {
-  readonly fields: FormField[]
-  /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
-  expect(part: Pick<FilePart, 'name'>): void
-  add(part: Pick<FilePart, 'name' | 'filename' | 'contentType'>, taken: TakenContent): void
-  /** @throws HttpError 422 for a file that is missing */
-  complete(): MaybePromise<NewMember>
-}
-
+type FileHead = Pick<FilePart, 'name' | 'filename' | 'contentType'>
 type FormFile = MemberFile & { readonly summary: JsonValue | undefined }
 
-function createForm(exchange: ResourceExchange): Form {
+/** What has come of a form. */
+function createForm(exchange: ResourceExchange) {
   const collection = exchange.route.collection!
   const fields: FormField[] = []
   const files: FormFile[] = []
   return {
     fields,
-    expect: ({ name }) => requireKnownFile(name, collection, files),
-    add({ name, filename, contentType }, { body, size }) {
+    expect: ({ name }: FileHead) => requireKnownFile(name, collection, files),
+    add({ name, filename, contentType }: FileHead, { body, size }: TakenContent) {
       // What a browser sends for a file input in which nothing was chosen.
       if (filename === undefined && size === 0) return
       const facts = { name: filename ?? name, type: contentType, size }
@@ -136,28 +122,20 @@ function createForm(exchange: ResourceExchange): Form {
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
 function requireKnownFile(name: string, { files }: CollectionFacts, taken: readonly MemberFile[]): void {
-  const isKnown = files === 'any' ? isNameable(name) : files.has(name)
+  // A file of the name has a path of its own.
+  const isKnown = files === 'any' ? /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/.test(name) : files.has(name)
   if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
   if (taken.some((file) => file.name === name)) {
     throw invalid([{ pointer: formatPointerStep(name), detail: 'One file is expected here.' }])
   }
 }
 
-/** Whether a file of this name may have a path of its own. */
-function isNameable(name: string): boolean {
-  return /^[^/\\\u0000-\u001f\u007f]+$/.test(name) && name !== '.' && name !== '..'
-}
-
 /** @throws HttpError 422 for a file that is missing */
 function requireFiles({ files }: CollectionFacts, taken: readonly MemberFile[]): void {
   if (files === 'any') return
-  const errors: ContentError[] = []
-  for (const [name, { required }] of files) {
-    if (required && !taken.some((file) => file.name === name)) {
-      errors.push({ pointer: formatPointerStep(name), detail: 'A file is required.' })
-    }
-  }
-  if (errors.length > 0) throw invalid(errors)
+  const missing = [...files].filter(([name, { required }]) => required && !taken.some((file) => file.name === name))
+  if (missing.length === 0) return
+  throw invalid(missing.map(([name]) => ({ pointer: formatPointerStep(name), detail: 'A file is required.' })))
 }
 
 /** Fields as one JSON document: names mapped, text coerced to what the schema takes; what is known of files is added later. */

@@ -114,11 +114,6 @@ export function render(exchange: ResourceExchange, resource: StoredResource): Ma
   )
 }
 
-/** Size of what a GET would send: that of the rendition where one is selected. */
-export function selectedSize(exchange: ResourceExchange): number {
-  return exchange.rendered === undefined ? exchange.current!.size : exchange.rendered.length
-}
-
 /** 200 with a rendition, or 206 with ranges of it. */
 function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route, rendition, ranges, validators } = exchange
@@ -146,11 +141,8 @@ export function addWantedDigests(exchange: ResourceExchange, reply: Reply): Mayb
 function findWhole({ current, rendered, method, page }: ResourceExchange): DigestWhole | undefined {
   if ((method !== 'GET' && method !== 'HEAD') || page !== undefined) return undefined
   if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, rendered)
-  return current === undefined ? undefined : (wanted) => digestStored(wanted, current)
-}
-
-function digestStored(wanted: string, resource: StoredResource): string | undefined {
-  const { body } = resource
-  if (isLargeBody(body)) return digestKept(wanted, readProperty(resource, 'sha256'))
-  return digestAtHand(wanted, body, resource)
+  if (current === undefined) return undefined
+  const { body } = current
+  if (isLargeBody(body)) return (wanted) => digestKept(wanted, readProperty(current, 'sha256'))
+  return (wanted) => digestAtHand(wanted, body, current)
 }

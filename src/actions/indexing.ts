@@ -34,10 +34,7 @@ export interface Indexing {
   indexOf(collection: string): CollectionIndex
   /** The name in the index of a property of the scope. */
   nameInIndex(scopeName: string): string
-  /**
-   * Takes the values of an item.
-   * @throws HttpError 422 with a pointer for a value that cannot be indexed
-   */
+  /** Takes the values of an item. @throws HttpError 422 with a pointer for a value that cannot be indexed */
   takeValues(value: JsonValue): IndexedValues
   /** The same without a refusal: a value that cannot be indexed counts as absent. */
   takeIndexable(value: JsonValue): IndexedValues

@@ -38,10 +38,7 @@ export interface ItemContent {
   readonly given: JsonObject
 }
 
-/**
- * What an item says of a file.
- * @throws TypeError for a promise: it would be stored as an empty object
- */
+/** What an item says of a file. @throws TypeError for a promise: it would be stored as an empty object */
 export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
   if (describe === undefined) return { ...facts }
   const summary = atOnce(describe(facts))
@@ -126,7 +123,8 @@ async function attempt(
   const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, exchange)
   const own = findRoute(item.path)!
   const name = nameOf(storePath)
-  const filename = filenameOf(exchange) ?? current?.filename ?? name
+  const disposition = parseContentDisposition(exchange.field('content-disposition') ?? '')
+  const filename = disposition?.filename ?? current?.filename ?? name
   const contentType = storedType(exchange)
   const facts = { name: filename, type: exchange.contentType, size }
   const file: RelatedWrite = { path: storePath, content: { contentType, filename, body } }
@@ -146,10 +144,7 @@ async function attempt(
   return andThen(loadFileTarget(exchange), () => ({ outcome: 'conflict', current: exchange.state }))
 }
 
-/**
- * The item with what it says of a file.
- * @throws HttpError 409 for an item that cannot be written anew as it is
- */
+/** The item with what it says of a file. @throws HttpError 409 for an item that cannot be written anew as it is */
 function describeFile(
   item: StoredResource,
   name: string,
@@ -167,9 +162,4 @@ function describeFile(
   const facts: Record<string, JsonValue> = {}
   if (summary !== undefined) defineMember(facts, name, summary)
   return addProperties(new WrittenDocument(rest), facts as JsonObject)
-}
-
-function filenameOf(exchange: ResourceExchange): string | undefined {
-  const disposition = exchange.field('content-disposition')
-  return disposition === undefined ? undefined : parseContentDisposition(disposition)?.filename
 }

@@ -3,7 +3,7 @@ import { parseMultipart } from '../body-types/multipart.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { wantsDigests } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
@@ -17,15 +17,7 @@ import {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { SMALL, streamContent, takeContent } from './content.ts'
-import {
-  createFingerprint,
-  type Fingerprint,
-  formatRecord,
-  makeRepeatable,
-  RECORDS,
-  readRecord,
-  replayedReply,
-} from './first-answer.ts'
+import { Fingerprint, formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { HIDDEN, readInScope, refuseTaken } from './scope.ts'
@@ -66,7 +58,7 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
-  if (isLeftToWrite(exchange, exchange.conditions !== undefined)) return undefined
+  if (isLeftToWrite(exchange)) return undefined
   // What was answered before tells of what is hidden now. It is read all the same: what is hidden takes the calls of the
   // store that an absent resource takes.
   if (exchange.concealed !== undefined) return andThen(readFirst(exchange), () => undefined)
@@ -81,9 +73,9 @@ const slowStores = new WeakSet<ResourceStore>()
  * creation. No state stands between, and a refusal looks for the record before it is sent. A repetition then takes a name
  * that stays unused.
  */
-function isLeftToWrite(exchange: ResourceExchange, isConditional: boolean): boolean {
-  const { method, route } = exchange
-  if (method !== 'POST' || isConditional || !slowStores.has(route.context.store)) return false
+function isLeftToWrite(exchange: ResourceExchange): boolean {
+  const { method, conditions, route } = exchange
+  if (method !== 'POST' || conditions !== undefined || !slowStores.has(route.context.store)) return false
   return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
 }
 
@@ -104,8 +96,8 @@ function nameRecord(exchange: ResourceExchange, key: string): string {
 function beginFingerprint(exchange: ResourceExchange): Fingerprint {
   const coding = exchange.field('content-encoding')
   const isForm = exchange.contentType === 'multipart/form-data' && exchange.route.collection?.content !== 'raw'
-  if (isForm) return createFingerprint('parts', exchange.contentType, coding)
-  return createFingerprint('bytes', exchange.field('content-type')?.trim() ?? '', coding)
+  if (isForm) return new Fingerprint('parts', exchange.contentType, coding)
+  return new Fingerprint('bytes', exchange.field('content-type')?.trim() ?? '', coding)
 }
 
 /** The first answer, where there is one; `undefined` where the key has not been used, or has expired. */
@@ -195,13 +187,6 @@ export async function answerOfWinner(exchange: ResourceExchange, winner: StoredR
   return reply
 }
 
-/** A request may have lost its rights by the effect of the one that won. @throws HttpError 403, 404 */
-function checkRights(exchange: ResourceExchange, status: number): MaybePromise<void> {
-  if (status !== 403 && status !== 404) return undefined
-  exchange.isStateRead = false
-  return requireAuthorization(exchange)
-}
-
 /**
  * Looks for the first answer once more when a request with a key is refused: the same request may have won meanwhile, and
  * its effect is the reason for the refusal.
@@ -220,7 +205,11 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
 
   async function answerOrRefuse(exchange: ResourceExchange, error: HttpError): Promise<Reply> {
     try {
-      await checkRights(exchange, error.status)
+      // It may have lost its rights by the effect of the one that won.
+      if (error.status === 403 || error.status === 404) {
+        exchange.isStateRead = false
+        await requireAuthorization(exchange)
+      }
     } catch (refusal) {
       // As in checkRepeated: the record is read, and not used.
       await readFirst(exchange)
@@ -231,13 +220,9 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     return reply
   }
 
-  return (exchange) => {
-    let decision: MaybePromise<Reply | undefined>
-    try {
-      decision = decide(exchange)
-    } catch (error) {
-      return lookAgain(exchange, error)
-    }
-    return isPromise(decision) ? decision.then(undefined, (error) => lookAgain(exchange, error)) : decision
-  }
+  return (exchange) =>
+    orElse(
+      () => decide(exchange),
+      (error) => lookAgain(exchange, error),
+    )
 }

@@ -12,7 +12,7 @@ import { itemEntry, joinEntries, type PageEntry } from './page.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isSealed, sealCursor } from './sealed-cursor.ts'
-import { replyBodyOf, versionOf } from './stored-content.ts'
+import { versionOf } from './stored-content.ts'
 import { idOf } from './validation.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
@@ -129,7 +129,7 @@ function cacheControlOf(exchange: ResourceExchange, page: Page): string {
  * `{ id, href, type, size }`.
  */
 function listEntry(exchange: ResourceExchange, item: StoredResource): PageEntry {
-  if (isShownWhole(exchange, item)) return itemEntry(exchange.route.context.store, item, replyBodyOf)
+  if (isShownWhole(exchange, item)) return itemEntry(exchange.route.context.store, item)
   const { name } = splitPath(item.path)
   const href = exchange.mount + formatPath(item.path)
   const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })

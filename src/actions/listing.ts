@@ -71,13 +71,8 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   const isPlain = where.length === 0 && orderBy.length === 0
   const query = { index: indexOf(exchange), where, orderBy, count }
   const key = nameList(where, parsed, exchange)
-  const cursorKey = isSensitive
-    ? nameList(
-        where.map((one) => withoutSecret(one, rules)),
-        parsed,
-        exchange,
-      )
-    : key
+  const open = where.map((condition) => withoutSecret(condition, rules))
+  const cursorKey = isSensitive ? nameList(open, parsed, exchange) : key
   const { default: usual, max } = route.collection!.pageSize
   const kept = formatQueryText(sent.filter(({ name }) => name !== 'after'))
   const listing: Listing = {
@@ -109,16 +104,13 @@ function parseContent({ route }: ResourceExchange, content: string): ReturnType<
 
 /** @param where the conditions, in any order */
 function nameList(where: readonly object[], { orderBy }: ParsedQuery, { wantsHidden }: ResourceExchange): string {
-  return JSON.stringify([[...where].sort(compareText), orderBy, wantsHidden])
+  const sorted = [...where].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+  return JSON.stringify([sorted, orderBy, wantsHidden])
 }
 
 function withoutSecret(condition: Condition, { properties }: QueryRules): object {
   const { property, operator } = condition
   return properties.get(property)?.isSensitive === true ? { property, operator } : condition
-}
-
-function compareText(a: object, b: object): number {
-  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
 }
 
 function indexOf(exchange: ResourceExchange): ListQuery['index'] {

@@ -106,10 +106,7 @@ export function requireOwnFile(route: Route, path: string, name: string): void {
 
 /** Whether another definition may be for the path of a new item. */
 export function createsBesideOthers(route: Route): boolean {
-  return route.kind === 'collection' && othersBelow(route).some(mayBeNew)
-}
-
-/** Whether a segment of a pattern is for names that the server gives. */
-function mayBeNew(segment: string): boolean {
-  return segment.startsWith('{') || parseIntegerName(segment) !== undefined
+  if (route.kind !== 'collection') return false
+  // Whether a segment of a pattern is for names that the server gives.
+  return othersBelow(route).some((segment) => segment.startsWith('{') || parseIntegerName(segment) !== undefined)
 }

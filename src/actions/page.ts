@@ -4,6 +4,7 @@ import { UntilLeft } from '../core/until-left.ts'
 import type { ListQuery } from '../stores/lists.ts'
 import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
+import { replyBodyOf } from './stored-content.ts'
 
 /** Pages up to this size are one value, which is kept beside the page; others are written as they are read. */
 const LARGEST_VALUE = 256 * 1024
@@ -20,11 +21,7 @@ export interface PageEntry {
 }
 
 /** An entry that is the content of an item itself. */
-export function itemEntry(
-  store: ResourceStore,
-  item: StoredResource,
-  replyBodyOf: (item: StoredResource) => RangedBody,
-): PageEntry {
+export function itemEntry(store: ResourceStore, item: StoredResource): PageEntry {
   const { path, version, hidden = false } = item
   const reread = async (signal: AbortSignal | undefined): Promise<RangedBody> => {
     const state = await store.read(path, { hidden, ...(signal && { signal }) })

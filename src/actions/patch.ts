@@ -23,7 +23,7 @@ import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
 import { parentOf, requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
 import {
   filePropertiesOf,
@@ -183,7 +183,12 @@ function parseDocument(resource: StoredResource, { bodySize, jsonMembers }: Body
   if (hasMoreEntries(text, jsonMembers)) {
     throw tooLarge(`The resource has more than ${jsonMembers} members and array items, too many to be patched.`)
   }
-  const value = parseOrRefuse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  let value: JsonValue
+  try {
+    value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  } catch {
+    throw new HttpError(409, 'ERR_PATCH_CONFLICT', { detail: 'The current content of the resource is not JSON.' })
+  }
   if (keepsNumbers({ value, text })) return value
   // Written again it would be another number, although the patch says nothing of it.
   throw new HttpError(409, 'ERR_PATCH_CONFLICT', {
@@ -193,14 +198,6 @@ function parseDocument(resource: StoredResource, { bodySize, jsonMembers }: Body
 
 function tooLarge(detail: string): HttpError {
   return new HttpError(413, 'ERR_TOO_LARGE', { detail })
-}
-
-function parseOrRefuse(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    throw new HttpError(409, 'ERR_PATCH_CONFLICT', { detail: 'The current content of the resource is not JSON.' })
-  }
 }
 
 /** @throws HttpError 422 when a patch changes the id of a member, or takes it away */
@@ -217,8 +214,7 @@ function requireSameId(exchange: ResourceExchange, before: JsonValue, after: Jso
 function requireSameState(before: JsonValue, after: JsonValue): void {
   if (!isJsonObject(before) || !isJsonObject(after)) return
   for (const name of ['state', 'problem']) {
-    const [was, is] = [readMember(before, name), readMember(after, name)]
-    if (was === is || (was !== undefined && is !== undefined && equalJson(was, is))) continue
+    if (equalJson(readMember(before, name), readMember(after, name))) continue
     throw invalid([{ pointer: `/${name}`, detail: 'The server keeps the state.' }])
   }
 }
@@ -227,7 +223,7 @@ function createReply(
   exchange: ResourceExchange,
   result: Exclude<Patched, { outcome: 'conflict' | 'answered' }>,
 ): Reply {
-  const wanted = preferredReturn(exchange) ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
+  const wanted = exchange.preferences.return ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
   const fields = appliedPreferences(exchange)
   if (wanted === 'minimal') {
     addStateFields(fields, result.resource, exchange.route)

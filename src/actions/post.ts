@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
@@ -16,18 +16,12 @@ import {
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { refuseOutboxConflict } from './commit.ts'
-import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
+import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
 import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, type Once, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
-import {
-  appliedPreferences,
-  collectionPathOf,
-  preferredReturn,
-  type ResourceExchange,
-  unknownMembers,
-} from './resource-exchange.ts'
+import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
 import { foresee } from './write-states.ts'
 
@@ -35,30 +29,23 @@ type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
 /** POST to a collection: makes a new member of it (RFC 9110 §9.3.3). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
-  const { collection } = exchange.route
-  if (collection!.content === 'raw' || isText(exchange)) {
-    const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
+  const { content: kind } = exchange.route.collection!
+  // Text becomes a resource of its own where the collection has no member for it.
+  if (kind === 'raw' || (kind === 'any' && exchange.contentType === 'text/plain')) {
+    const content = hasSchema(exchange)
+      ? readJson(exchange, validContent)
+      : readRawContent(exchange).then(({ content }) => content)
     return andThen(content, (content) => store(exchange, rawMemberOf(exchange, content), createRawReply))
   }
   if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
-  return readJson(exchange, postDocument)
+  return readJson(exchange, (exchange, document) =>
+    andThen(newMemberOf(exchange, document, []), (member) => create(exchange, member)),
+  )
 }
-
-const contentIn = ({ content }: Proposal): Content => content
 
 function validContent(exchange: ResourceExchange, document: Document): MaybePromise<Content> {
   const rules = { schema: exchange.route.schema, idMember: undefined }
   return andThen(validateDocument(document, rules, unknownMembers(exchange)), ({ text }) => contentOf(exchange, text))
-}
-
-function postDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
-  const member = newMemberOf(exchange, document, [])
-  return isPromise(member) ? member.then((member) => create(exchange, member)) : create(exchange, member)
-}
-
-/** Text becomes a resource of its own where the collection has no member for it. */
-function isText({ route, contentType }: ResourceExchange): boolean {
-  return route.collection!.content === 'any' && contentType === 'text/plain'
 }
 
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
@@ -132,7 +119,8 @@ function storeStamped(
   const change = exchange.route.observesChanges ? beginRequestedChange(exchange, 'created', undefined) : undefined
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
-  return andThen(write(exchange, once?.member ?? observed), (result) => {
+  const written = andThen(requireParent(exchange), (requires) => write(exchange, once?.member ?? observed, requires))
+  return andThen(written, (result) => {
     if (result.outcome === 'conflict') {
       return lose(exchange, result, once, attempts).then(
         (reply) => reply ?? attempt(exchange, member, toReply, onCreated, attempts + 1),
@@ -175,12 +163,7 @@ async function lose(
   return once!.lose(conflict)
 }
 
-function write(exchange: ResourceExchange, member: NewMember): MaybePromise<CreateResult> {
-  if (!exchange.route.hasParent) return writeBelow(exchange, member, undefined)
-  return andThen(requireParent(exchange), (requires) => writeBelow(exchange, member, requires))
-}
-
-function writeBelow(
+function write(
   exchange: ResourceExchange,
   { content, related }: NewMember,
   requires: string | undefined,
@@ -213,7 +196,6 @@ function locationOf(exchange: ResourceExchange, resource: StoredResource): strin
   return exchange.mount + formatPath(resource.path)
 }
 
-/** 202: the member says how far the work on it is. */
 function acceptedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const fields = ['Location', locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
   return emptyReply(202, [...fields, 'Cache-Control', 'no-store'])
@@ -225,7 +207,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const location = locationOf(exchange, resource)
   fields.push('Location', location)
   const postCacheControl = exchange.route.postCacheControl[exchange.sharing]
-  if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', postCacheControl])
+  if (exchange.preferences.return === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', postCacheControl])
   fields.push('Content-Location', location)
   return writtenReply(exchange, resource, 201, fields, 'with-validators', postCacheControl)
 }
@@ -234,7 +216,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const cacheControl = exchange.route.postCacheControl[exchange.sharing]
   const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', cacheControl]
-  if (preferredReturn(exchange) === 'minimal') {
+  if (exchange.preferences.return === 'minimal') {
     return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
   }
   const id = idOf(splitPath(resource.path).name, exchange.route.collection!.ids === 'uuid' ? 'string' : 'integer')

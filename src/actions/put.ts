@@ -13,13 +13,7 @@ import { indexContent } from './indexing.ts'
 import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import {
-  appliedPreferences,
-  preferredReturn,
-  ReadUntilLeft,
-  type ResourceExchange,
-  unknownMembers,
-} from './resource-exchange.ts'
+import { appliedPreferences, ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { addProperties, propertiesOfServer, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
@@ -172,13 +166,10 @@ function replace(
     const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, requires)
     return writeChange(route.context.store, storePath, content, options, change)
   }
-  return route.hasParent ? andThen(requireParent(exchange), write) : write(undefined)
+  return andThen(requireParent(exchange), write)
 }
 
-/**
- * Asks the definition about a conflict.
- * @returns the state that was seen: the write insists on it
- */
+/** Asks the definition about a conflict. @returns the state that was seen: the write insists on it */
 function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePromise<Expectation> {
   const { storePath } = exchange
   // The state was read for its validators only, if at all: the hook sees its content.
@@ -198,13 +189,13 @@ function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePr
 
 /** What the answer to a replacement holds. */
 function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' {
-  return preferredReturn(exchange) ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
+  return exchange.preferences.return ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
 }
 
 function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): Reply {
   const { route } = exchange
   const isCreated = result.outcome === 'created'
-  const wanted = isCreated ? (preferredReturn(exchange) ?? 'minimal') : wantedReturn(exchange)
+  const wanted = isCreated ? (exchange.preferences.return ?? 'minimal') : wantedReturn(exchange)
   const fields = appliedPreferences(exchange)
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
-import type { Principal } from '../core/request-view.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { dateToSend, formatEntityTag, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -90,15 +89,12 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
   const { entityTags, lastModified, dateIsStrong } = prepared
   if (route.renditions.length === 0 || entityTags.length === 0) return prepared
   // What was read without credentials may be written with them.
-  const callers = principal === undefined ? [''] : [`~${digestOf(principal)}`, '']
+  const sender = principal && hash('sha256', `${principal.scheme}\n${principal.id}`, 'base64url').slice(0, 22)
+  const callers = sender === undefined ? [''] : [`~${sender}`, '']
   const others = callers.flatMap((caller) =>
     route.renditions.map((_, index) => formatEntityTag(`${resource.version}~${index}${caller}`)),
   )
   return { entityTags: [...entityTags, ...others].slice(rendition + 1), lastModified, dateIsStrong }
-}
-
-function digestOf({ scheme, id }: Principal): string {
-  return hash('sha256', `${scheme}\n${id}`, 'base64url').slice(0, 22)
 }
 
 /** What answers need from a state: as it was derived when the request read that state, or derived now. */
@@ -165,19 +161,15 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     addDate(all, resource, now)
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
-  const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
+  const bySharing = (prepared.ok ??= keepNone())
+  const kept = (bySharing[exchange.sharing] ??= keepFields([
+    ...fields,
+    ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
+  ]))
   if (isBeforeDate(resource.lastModified, now)) return { status: 200, headers: kept.headers, body, kept }
   const headers = [...kept.headers]
   addDate(headers, resource, now)
   return { status: 200, headers, body }
-}
-
-function keepOk(exchange: ResourceExchange, { size }: StoredResource, fields: readonly string[]): KeptFields {
-  const cacheControl = cacheControlFor(exchange)
-  return keepFields([
-    ...fields,
-    ...['Content-Length', String(size), 'Cache-Control', cacheControl, 'Accept-Ranges', 'bytes'],
-  ])
 }
 
 /**
@@ -207,12 +199,12 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
     return { status: 304, headers: [...validatorOf(selected), 'Cache-Control', cacheControlFor(exchange)] }
   }
   const prepared = preparedFor(exchange, resource)
-  const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))
+  const bySharing = (prepared.notModified ??= keepNone())
+  const kept = (bySharing[exchange.sharing] ??= keepFields([
+    ...validatorOf(prepared),
+    ...['Cache-Control', cacheControlFor(exchange)],
+  ]))
   return { status: 304, headers: kept.headers, kept }
-}
-
-function keepNotModified(exchange: ResourceExchange, prepared: Prepared): KeptFields {
-  return keepFields([...validatorOf(prepared), 'Cache-Control', cacheControlFor(exchange)])
 }
 
 /** ETag, or Last-Modified where there is no tag, if there is either. */

@@ -104,7 +104,6 @@ export class ResourceExchange extends Exchange {
     if (settings.findAddress !== undefined) this.findAddress = settings.findAddress
   }
 
-  /** The conditions of the request; `undefined` where it has none. */
   get conditions(): Conditions | undefined {
     return this.#conditions === null ? (this.#conditions = readConditions(this)) : this.#conditions
   }
@@ -152,11 +151,6 @@ export function readParams(pattern: string, path: string): Readonly<Record<strin
 /** Path in the store of the collection that is the target: without the slash of the root. */
 export function collectionPathOf({ storePath }: ResourceExchange): string {
   return storePath === '/' ? '' : storePath
-}
-
-/** What Prefer says about the content of an answer to a write (RFC 7240 §4.2). */
-export function preferredReturn({ preferences }: ResourceExchange): 'minimal' | 'representation' | undefined {
-  return preferences.return
 }
 
 /** What becomes of members that a schema does not know (RFC 7240 §4.4). */

@@ -13,7 +13,7 @@ import { mergeVary } from '../protocol/field-value.ts'
 import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { checkConditions } from './conditions.ts'
-import { notModified, render, selectedSize } from './get.ts'
+import { notModified, render } from './get.ts'
 import { listNotModifiedReply } from './list.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { AcceptedType, ContentRule } from './route.ts'
@@ -90,7 +90,8 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
   if ((essence.endsWith('json') || exchange.method === 'QUERY') && !isUtf8Charset(parameters.get('charset'))) {
     throw unsupported(rule, `Content of type ${essence} is UTF-8.`)
   }
-  if (essence === 'multipart/form-data' && !isBoundary(parameters.get('boundary'))) {
+  const boundary = parameters.get('boundary') ?? ''
+  if (essence === 'multipart/form-data' && (boundary === '' || boundary.length > 70)) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
       detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
     })
@@ -118,10 +119,6 @@ function listTypes({ types }: ContentRule): string {
 function isMisplacedPatch({ route, method }: ResourceExchange, essence: string): boolean {
   if (method === 'PATCH' || !isPatchType(route, essence)) return false
   return method === 'POST' ? route.collection?.content !== 'raw' : route.isJson
-}
-
-function isBoundary(boundary: string | undefined): boolean {
-  return boundary !== undefined && boundary.length >= 1 && boundary.length <= 70
 }
 
 function unsupported(rule: ContentRule, detail: string): HttpError {
@@ -205,7 +202,7 @@ function selectRequestedRanges(exchange: ResourceExchange): undefined {
     note(exchange, 'If-Range does not match')
     return undefined
   }
-  const size = selectedSize(exchange)
+  const size = exchange.rendered?.length ?? exchange.current!.size
   const selection = selectRanges(range, size)
   if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {

@@ -49,13 +49,15 @@ export function askAbout(
   request: RequestView,
 ): ReturnType<Authorize> {
   if (resource === undefined) return authorize(principal, request, undefined)
-  if (!mustBeFetched(resource, limit)) return authorize(principal, request, viewState(resource, limit))
+  if (!mustBeFetched(resource, limit)) return authorize(principal, request, new StateView(resource, limit))
   let isWanted = false
-  const view = viewState(resource, limit, () => {
+  const view = new StateView(resource, limit, () => {
     isWanted = true
   })
   const askAgain = (): ReturnType<Authorize> =>
-    andThen(fetchJson(resource, limit, request), (fetched) => authorize(principal, request, viewState(fetched, limit)))
+    andThen(fetchJson(resource, limit, request), (fetched) =>
+      authorize(principal, request, new StateView(fetched, limit)),
+    )
   const fail = (error: unknown): ReturnType<Authorize> => {
     if (isWanted) return askAgain()
     throw error
@@ -69,27 +71,8 @@ export function askAbout(
   }
 }
 
-/** A stored state as hooks see it, with its content at hand where it is JSON of at most `limit` bytes. */
-export function loadView(
-  resource: StoredResource | undefined,
-  limit: number,
-  request: RequestView,
-): MaybePromise<ResourceState | undefined> {
-  if (resource === undefined) return undefined
-  return andThen(fetchJson(resource, limit, request), (fetched) => viewState(fetched, limit))
-}
-
-/**
- * A stored state as hooks see it; its content is parsed when a hook first asks.
- * @param limit the most bytes that are parsed
- * @param onValue called when a hook reads the value
- */
-export function viewState(resource: StoredResource, limit: number, onValue?: () => void): ResourceState {
-  return new StateView(resource, limit, onValue)
-}
-
-/** A state whose value is parsed when it is first read. A copy, by spread for example, has the value. */
-class StateView implements ResourceState {
+/** A stored state as hooks see it. Its value is parsed when it is first read; a copy, by spread for example, has the value. */
+export class StateView implements ResourceState {
   readonly #resource: StoredResource
   readonly #limit: number
   readonly #onValue: (() => void) | undefined
@@ -101,7 +84,11 @@ class StateView implements ResourceState {
   readonly deleted: boolean
   declare readonly value: JsonValue | undefined
 
-  constructor(resource: StoredResource, limit: number, onValue: (() => void) | undefined) {
+  /**
+   * @param limit the most bytes that are parsed
+   * @param onValue called when a hook reads the value
+   */
+  constructor(resource: StoredResource, limit: number, onValue?: () => void) {
     this.#resource = resource
     this.#limit = limit
     this.#onValue = onValue

@@ -3,7 +3,6 @@ import type { CollectionFacts, Route } from './route.ts'
 
 /** What a path leads to. */
 export interface RouteTable {
-  /** The route for a decoded path, or `undefined`. */
   find(path: string): Route | undefined
   /** All routes that paths one segment below a pattern may have. */
   findBelow(pattern: string): readonly Route[]
@@ -100,7 +99,8 @@ function add(root: Node, entry: RouteEntry): void {
   let node = root
   const segments = pattern === '/' ? [] : pattern.slice(1).split('/')
   for (const [index, segment] of segments.entries()) {
-    if (isDeep(segment)) {
+    // It stands for all segments that are left.
+    if (/^\{[A-Za-z_]\w*\.\.\.\}$/.test(segment)) {
       if (index < segments.length - 1) {
         throw new TypeError(`The pattern "${pattern}" has ${segment} before its end: nothing is left for what follows.`)
       }
@@ -123,11 +123,6 @@ function add(root: Node, entry: RouteEntry): void {
   }
   if (node.entry !== undefined) throw haveSamePaths(node.entry, entry)
   node.entry = entry
-}
-
-/** Whether a segment of a pattern stands for all segments that are left. */
-function isDeep(segment: string): boolean {
-  return /^\{[A-Za-z_]\w*\.\.\.\}$/.test(segment)
 }
 
 function isNotPlain(pattern: string, segment: string): TypeError {

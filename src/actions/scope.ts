@@ -149,21 +149,14 @@ function judgeState(
     )
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
-  return andThen(isInScope, (isInScope) => showState(exchange, options, state, isInScope))
-}
-
-function showState(
-  exchange: ResourceExchange,
-  options: ReadOptions,
-  state: StoredResource,
-  isInScope: boolean,
-): StoredState {
-  if (!isInScope) {
-    note(exchange, 'out of scope')
-    return undefined
-  }
-  exchange.isTaken = false
-  return state.hidden !== true || options.hidden === true ? state : tombstoneOf(exchange, state)
+  return andThen(isInScope, (isInScope) => {
+    if (!isInScope) {
+      note(exchange, 'out of scope')
+      return undefined
+    }
+    exchange.isTaken = false
+    return state.hidden !== true || options.hidden === true ? state : tombstoneOf(exchange, state)
+  })
 }
 
 /** What a hidden resource is for those who do not see it: one that was removed. */

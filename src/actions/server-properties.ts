@@ -26,10 +26,7 @@ import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDo
 const WORK: readonly string[] = ['state', 'problem']
 const NONE: readonly string[] = []
 
-/**
- * Names of the properties of an item that say something of its files.
- * @param request whose end ends the search
- */
+/** Names of the properties of an item that say something of its files. @param request whose end ends the search */
 export function filePropertiesOf(
   route: Route,
   path: string,
@@ -108,10 +105,7 @@ export function validateItem(
  * @throws HttpError 409 for anything else, as for another id
  */
 export function requireSameFacts(given: JsonObject, facts: JsonObject, names: Iterable<string>): void {
-  const wrong = [...names].filter((name) => {
-    const [is, was] = [readMember(given, name), readMember(facts, name)]
-    return is !== was && (is === undefined || was === undefined || !equalJson(is, was))
-  })
+  const wrong = [...names].filter((name) => !equalJson(readMember(given, name), readMember(facts, name)))
   if (wrong.length === 0) return
   throw new HttpError(409, 'ERR_CONFLICT', {
     detail: 'The server says what is known of a file.',

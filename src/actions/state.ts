@@ -9,7 +9,6 @@ import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 
-/** What a request needs of a state. */
 type Needed = Pick<ReadOptions, 'metadataOnly'>
 
 const WHOLE: Needed = {}
@@ -87,12 +86,6 @@ export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
   return readFile(exchange, METADATA)
 }
 
-/** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
-function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
-  if (exchange.route.preconditions === 'optional' && exchange.conditions === undefined) return undefined
-  return readState(exchange, METADATA)
-}
-
 /** Whether a media type is that of a patch format of the service. */
 export function isPatchType({ context }: Route, essence: string): boolean {
   return context.patchFormats.some((format) => format.mediaType === essence)
@@ -105,7 +98,10 @@ export function isPatchType({ context }: Route, essence: string): boolean {
  */
 export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
   const { route, contentType } = exchange
-  if (route.isJson || !isPatchType(route, contentType)) return loadIfPresent(exchange)
+  if (route.isJson || !isPatchType(route, contentType)) {
+    const isJudged = route.preconditions === 'required' || exchange.conditions !== undefined
+    return isJudged ? readState(exchange, METADATA) : undefined
+  }
   return andThen(readState(exchange, METADATA), () => {
     const { current } = exchange
     const stored = current === undefined ? undefined : parseMediaType(current.contentType)?.essence

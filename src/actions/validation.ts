@@ -32,7 +32,6 @@ export class WrittenDocument implements Document {
   readonly isVerbatim = false
   #text: string | undefined
 
-  /** @param text where it is known already */
   constructor(value: JsonValue, text?: string) {
     this.value = value
     this.#text = text
@@ -159,7 +158,6 @@ function checkStripped({ all, unsafe }: Stripped, unknown: 'strip' | 'refuse'): 
   })
 }
 
-/** Finds the members of a document that a schema has left out. */
 function findStripped(
   input: JsonValue,
   output: JsonValue,

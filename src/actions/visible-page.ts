@@ -73,7 +73,7 @@ class Judge {
     this.#pages++
     let count = 0
     for (const item of items) {
-      const key = keyOf(item)
+      const key = `${item.version} ${item.path}`
       const known = this.#verdicts.get(key)
       if (count > 0 && known === undefined && this.isSpent) break
       count++
@@ -86,29 +86,21 @@ class Judge {
 
   #decide(item: StoredResource, key: string): MaybePromise<boolean> {
     this.#unpaused += ENTRY + item.size
-    if (this.#unpaused > PAUSE) {
-      this.#unpaused = 0
-      // Others have their turn.
-      return setImmediate().then(() => this.#ask(item, key))
-    }
-    return this.#ask(item, key)
+    if (this.#unpaused <= PAUSE) return this.#ask(item, key)
+    this.#unpaused = 0
+    // Others have their turn.
+    return setImmediate().then(() => this.#ask(item, key))
   }
 
   #ask(item: StoredResource, key: string): MaybePromise<boolean> {
-    return andThen(mayShow(this.#exchange, item), (verdict) => this.#note(item, key, verdict))
+    return andThen(mayShow(this.#exchange, item), (verdict) => {
+      this.#verdicts.set(key, verdict)
+      if (verdict) return true
+      this.#refused++
+      if (isJsonContentType(item.contentType)) this.#bytes += item.size
+      return false
+    })
   }
-
-  #note(item: StoredResource, key: string, verdict: boolean): boolean {
-    this.#verdicts.set(key, verdict)
-    if (verdict) return true
-    this.#refused++
-    if (isJsonContentType(item.contentType)) this.#bytes += item.size
-    return false
-  }
-}
-
-function keyOf({ version, path }: StoredResource): string {
-  return `${version} ${path}`
 }
 
 async function judgePages(exchange: ResourceExchange, after: string | undefined, limit: number): Promise<Page> {
@@ -210,9 +202,7 @@ async function isMoreShown(exchange: ResourceExchange, judge: Judge, after: stri
   return false
 }
 
-/**
- * Cache-Control of a page: as careful as that of every entry on it, by the definitions that their own paths have.
- */
+/** Cache-Control of a page: as careful as that of every entry on it, by the definitions that their own paths have. */
 export function pageCacheControl(exchange: ResourceExchange, page: Page): string {
   const { route } = exchange
   if (!mayHaveOwnCaching(route)) return cacheControlFor(exchange)

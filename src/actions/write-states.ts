@@ -14,7 +14,7 @@ import {
   sizeOf,
 } from '../stores/types.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
-import { fetchJson, loadView, viewState } from './resource-view.ts'
+import { fetchJson, StateView } from './resource-view.ts'
 import type { Route } from './route.ts'
 import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 import { setState } from './state.ts'
@@ -66,7 +66,6 @@ export function foresee(
   return { path, ...state, contentType, contentLanguage, filename, size, body: small }
 }
 
-/** A state that has no version yet. */
 const UNWRITTEN: NewState = { version: '' }
 
 /**
@@ -85,8 +84,10 @@ export function checkConflict(
   const { conflict, context } = route
   if (conflict === undefined) return undefined
   const { bodySize } = context.limits
-  const proposed = viewState(foresee(path, content, UNWRITTEN), bodySize)
-  const verdict = andThen(loadView(current, bodySize, exchange), (view) => conflict(proposed, view, exchange))
+  const proposed = new StateView(foresee(path, content, UNWRITTEN), bodySize)
+  const verdict = andThen(current && fetchJson(current, bodySize, exchange), (state) =>
+    conflict(proposed, state && new StateView(state, bodySize), exchange),
+  )
   return andThen(verdict, (detail) => {
     if (detail === undefined) return
     if (typeof detail === 'string') throw new HttpError(409, 'ERR_CONFLICT', { detail })

@@ -2,7 +2,15 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { describeValue, FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
+import {
+  describeValue,
+  FUNCTION,
+  numberThat,
+  POSITIVE,
+  shapedAs,
+  type ValueRule,
+  withDefault,
+} from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { networkOf } from '../core/peer.ts'
 import type { RequestView } from '../core/request-view.ts'
@@ -66,10 +74,7 @@ export interface Throttle {
 
 export const THROTTLE: ValueRule = shapedAs({ check: 'function', report: 'function' })
 
-/**
- * Goes on with `next` unless the throttle says to wait.
- * @throws HttpError 429
- */
+/** Goes on with `next` unless the throttle says to wait. @throws HttpError 429 */
 export function passThrottle<Result>(
   throttle: Throttle | undefined,
   user: string,
@@ -120,7 +125,7 @@ export interface AttemptLimitOptions {
 
 const OPTIONS = {
   failures: withDefault(
-    { accepts: (value) => typeof value === 'number' && value >= 1, text: 'a number, 1 or more' },
+    numberThat((value) => value >= 1, 'a number, 1 or more'),
     10,
   ),
   window: withDefault(POSITIVE, 60_000),

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
 import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { ACCOUNTS, FUNCTION, listOf, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { ACCOUNTS, FUNCTION, listOf, numberThat, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { sentTarget } from '../core/place.ts'
 import type { RequestView } from '../core/request-view.ts'
@@ -67,10 +67,10 @@ export interface DigestOptions {
   readonly targetOf?: (request: RequestView) => string
 }
 
-const LIFETIME: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY,
-  text: 'milliseconds, a finite number above 0',
-}
+const LIFETIME = numberThat(
+  (value) => value > 0 && value < Number.POSITIVE_INFINITY,
+  'milliseconds, a finite number above 0',
+)
 
 const OPTIONS = {
   realm: REALM,

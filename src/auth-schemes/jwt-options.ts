@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { PERIOD, type ValueRule, withDefault } from '../core/option-values.ts'
+import { numberThat, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
@@ -57,10 +57,10 @@ export interface JwtOptions {
 }
 
 /** Timers wait less than 2³¹ milliseconds, and an answer that is not waited for is none. */
-const TIMEOUT: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value > 0 && value < 2 ** 31,
-  text: 'a number of milliseconds, more than 0 and less than 2147483648',
-}
+const TIMEOUT = numberThat(
+  (value) => value > 0 && value < 2 ** 31,
+  'a number of milliseconds, more than 0 and less than 2147483648',
+)
 
 const JWKS_TIMES = {
   freshFor: withDefault(PERIOD, 600_000),

@@ -87,11 +87,6 @@ export function jwt(options: JwtOptions): TokenVerifier {
   const memory = createMemory<KnownToken>(read.cacheSize)
   void loadJose().catch(() => {}) // reported by the first request that needs it
 
-  function recall(key: string): KnownToken | undefined {
-    const known = memory.get(key)
-    return known !== undefined && known.generation === source.generation ? known : undefined
-  }
-
   function conclude(known: KnownToken, now: number, request: RequestView): MaybePromise<TokenResult> {
     if (now >= known.until) return EXPIRED
     if (now < known.from) return INVALID
@@ -156,8 +151,9 @@ export function jwt(options: JwtOptions): TokenVerifier {
     verifyToken(token, request) {
       const key = memory.keyOf(token)
       return andThen(source.refresh(), () => {
-        const known = recall(key)
-        return known === undefined ? verifySignature(token, key, request) : conclude(known, Date.now(), request)
+        const known = memory.get(key)
+        const isCurrent = known?.generation === source.generation
+        return isCurrent ? conclude(known, Date.now(), request) : verifySignature(token, key, request)
       })
     },
   }

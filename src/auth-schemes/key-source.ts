@@ -94,7 +94,8 @@ export function createRemoteKeySource(
     // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
     const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)) && isImportable(key))
     if (isUsable) availability.succeed()
-    else availability.fail(describeUseless)
+    else
+      availability.fail(() => `jwt found no key for ${algorithms.join(', ')} at "jwks": every token is answered 401.`)
   }
 
   function describeFailure(reason: string): string {
@@ -102,10 +103,6 @@ export function createRemoteKeySource(
       ? 'the keys fetched before are used for now'
       : 'requests with a token are answered 503'
     return `jwt cannot fetch the keys of "jwks": ${reason}; ${effect}.`
-  }
-
-  function describeUseless(): string {
-    return `jwt found no key for ${algorithms.join(', ')} at "jwks": every token is answered 401.`
   }
 
   /** A fetch that never ends would be waited for by every request. */

@@ -2,7 +2,7 @@ import { carrierOf } from '../core/connection.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { FUNCTION, oneOf, required, type ValueRule, withDefault, writtenAs } from '../core/option-values.ts'
+import { FUNCTION, oneOf, required, textLike, withDefault, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
@@ -139,10 +139,7 @@ export interface KerberosAcceptorOptions {
 }
 
 /** An empty name would accept tickets for any service that has a key on this machine. */
-const SERVICE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^[\w-]+(?:@[\w.-]+)?$/.test(value),
-  text: 'HTTP, or HTTP@ and the name of a host',
-}
+const SERVICE = textLike(/^[\w-]+(?:@[\w.-]+)?$/, 'HTTP, or HTTP@ and the name of a host')
 
 const KERBEROS_OPTIONS = { service: withDefault(SERVICE, 'HTTP') } satisfies OptionTable<KerberosAcceptorOptions>
 

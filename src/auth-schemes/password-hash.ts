@@ -1,6 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeValue, type ValueRule, withDefault } from '../core/option-values.ts'
+import { describeValue, numberThat, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
 import { normalizeText } from './accounts.ts'
@@ -38,10 +38,7 @@ const COST = {
 const MOST_MEMORY = 2 ** 30
 
 function upTo(most: number): ValueRule {
-  return {
-    accepts: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most,
-    text: `an integer from 1 to ${most}`,
-  }
+  return numberThat((value) => Number.isInteger(value) && value >= 1 && value <= most, `an integer from 1 to ${most}`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { CHECKED_LATER, listOf, quoteValue, type ValueRule, withDefault } from '../core/option-values.ts'
+import { CHECKED_LATER, listOf, quoteValue, textLike, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
 
@@ -34,10 +34,7 @@ const ISSUER: ValueRule = {
   accepts: (value) => parseHttpsUrl(value) !== undefined && !/[?#]/.test(value as string),
   text: 'an https URL without query and fragment, such as "https://login.example"',
 }
-const SCOPE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value),
-  text: 'a scope: visible ASCII without quotes and backslashes',
-}
+const SCOPE = textLike(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope: visible ASCII without quotes and backslashes')
 
 const OPTIONS = {
   resource: CHECKED_LATER,

@@ -5,7 +5,7 @@ import { isWithin } from '../core/forward-clock.ts'
 import { createGenerations } from '../core/generations.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
-import { type DefaultRule, describeValue, withDefault } from '../core/option-values.ts'
+import { type DefaultRule, describeValue, textLike, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import type { Principal } from '../core/request-view.ts'
 import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
@@ -94,10 +94,7 @@ export function requireAnswer(name: string, answer: unknown): boolean {
 
 /** Clients show a realm, and hash it. */
 export const REALM: DefaultRule<string> = withDefault(
-  {
-    accepts: (value) => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value),
-    text: 'text of printable ASCII characters',
-  },
+  textLike(/^[\x20-\x7e]+$/, 'text of printable ASCII characters'),
   'Resources',
 )
 

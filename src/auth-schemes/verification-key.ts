@@ -71,10 +71,7 @@ interface JsonWebKeySetLike {
 
 const MIN_SECRET = 32
 
-/**
- * The keys that a user passed, each checked.
- * @throws TypeError for a key that is private, weak, or not a key
- */
+/** The keys that a user passed, each checked. @throws TypeError for a key that is private, weak, or not a key */
 export function readKeys(input: KeyInput | readonly KeyInput[]): readonly VerificationKey[] {
   return (Array.isArray(input) ? (input as readonly KeyInput[]) : [input as KeyInput]).flatMap(readKey)
 }

@@ -24,7 +24,6 @@ export class ByteBlocks {
   #end = 0
   #size = 0
 
-  /** Bytes that are held. */
   get size(): number {
     return this.#size
   }

@@ -151,7 +151,6 @@ function admitLater(pipeline: Pipeline): void {
   })
 }
 
-/** Reads no more requests while enough of them wait. */
 function pauseIfFull({ socket, waiting }: Pipeline): void {
   if (waiting.length >= MOST_WAITING) socket.pause()
 }

@@ -3,7 +3,7 @@ import { type FailureEvent, formatLogText, publishFailure, writeToConsole } from
 import { completeReply, createErrorReply, forHttp2, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { atOnce, catchRejection } from './maybe-promise.ts'
+import { atOnce, orElse } from './maybe-promise.ts'
 import type { Reply } from './reply.ts'
 
 /** What a handler does with errors. */
@@ -87,12 +87,11 @@ export type ReportFailure = (error: unknown, exchange: Exchange, stage: FailureE
 export function createFailureReport(onError: ErrorHook = logError): ReportFailure {
   return (error, exchange, stage) => {
     publishFailure({ error, stage, exchange })
-    try {
-      catchRejection(onError(error, exchange), (failure) => logError(failure, exchange))
-    } catch (failure) {
-      // A hook that fails must not cause another failure: the request still has to be answered.
-      logError(failure, exchange)
-    }
+    // A hook that fails must not cause another failure: the request still has to be answered.
+    orElse<unknown>(
+      () => onError(error, exchange),
+      (failure) => logError(failure, exchange),
+    )
   }
 }
 

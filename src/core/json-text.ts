@@ -127,7 +127,6 @@ function findQuote(text: string, at: number): number {
   }
 }
 
-/** JSON text, and the value that was read from it. */
 interface JsonText {
   readonly value: JsonValue
   readonly text: string

@@ -20,13 +20,21 @@ export function andThen<Value, Result>(
   return isPromise(value) ? Promise.resolve(value).then(next) : next(value)
 }
 
-/** Waits for nothing: where a value is a promise, its rejection goes to `fail` and does not end the process. */
-export function catchRejection(value: unknown, fail: (error: unknown) => void): void {
-  if (isPromise(value)) Promise.resolve(value).then(undefined, fail)
+/** `work()` or, where that throws or its promise is rejected, `recover(error)`. */
+export function orElse<Value>(
+  work: () => MaybePromise<Value>,
+  recover: (error: unknown) => MaybePromise<Value>,
+): MaybePromise<Value> {
+  try {
+    const value = work()
+    return isPromise(value) ? Promise.resolve(value).then(undefined, recover) : value
+  } catch (error) {
+    return recover(error)
+  }
 }
 
 /** A value that is needed at once, as it is. Where it is a promise all the same, its rejection is passed over. */
 export function atOnce<Value>(value: Value): Value {
-  catchRejection(value, () => undefined)
+  if (isPromise(value)) Promise.resolve(value).then(undefined, () => undefined)
   return value
 }

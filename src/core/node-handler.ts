@@ -51,6 +51,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function decide(exchange: Exchange): MaybePromise<Decision> {
     const decision = start(exchange)
     if (!isPromise(decision)) return conclude(exchange, decision)
+    // What is decided in one turn need not be counted.
     activity?.begin(exchange)
     return Promise.resolve(decision).then(
       (decision) => conclude(exchange, decision),
@@ -149,16 +150,6 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     else write(exchange, format(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
-  function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    let decision: Decision
-    try {
-      decision = fail(exchange, error)
-    } catch (error) {
-      return refuse(exchange, error, next)
-    }
-    send(exchange, conclude(exchange, decision), next)
-  }
-
   /** Errors that are the host's: without a host to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (takesErrors(next)) return next(error)
@@ -172,16 +163,14 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     exchange.canPass = next !== undefined
     let decision: MaybePromise<Decision>
     try {
-      decision = start(exchange)
+      decision = decide(exchange)
     } catch (error) {
       return refuse(exchange, error, next)
     }
-    if (!isPromise(decision)) return send(exchange, conclude(exchange, decision), next)
-    // What is decided in one turn need not be counted.
-    activity?.begin(exchange)
-    Promise.resolve(decision).then(
-      (decision) => send(exchange, conclude(exchange, decision), next),
-      (error) => sendFailure(exchange, error, next),
+    if (!isPromise(decision)) return send(exchange, decision, next)
+    decision.then(
+      (decision) => send(exchange, decision, next),
+      (error) => refuse(exchange, error, next),
     )
   }
 

@@ -1,7 +1,7 @@
 import { formatLogText, publishFailure, writeToConsole } from './diagnostics.ts'
 import { isHttpError } from './errors.ts'
 import { readThrown } from './failures.ts'
-import { catchRejection } from './maybe-promise.ts'
+import { orElse } from './maybe-promise.ts'
 
 /**
  * A change in what the requests depend on, for the operator. Each is reported once: when it stops working, and when it works
@@ -28,14 +28,8 @@ export type Log = (entry: LogEntry) => unknown
 /** The log of an option: the console by default, nothing for `false`. It never throws. */
 export function createLog(log: Log | boolean | undefined): Log {
   if (log === false) return () => undefined
-  return (entry) => {
-    try {
-      if (typeof log === 'function') catchRejection(log(entry), reportFailure)
-      else writeToConsole('error', `http-resource-service: ${entry.message}`)
-    } catch (error) {
-      reportFailure(error)
-    }
-  }
+  if (typeof log === 'function') return (entry) => orElse(() => log(entry), reportFailure)
+  return ({ message }) => writeToConsole('error', `http-resource-service: ${message}`)
 }
 
 /** Tells the operator of a failure that no request is to blame for. */
@@ -47,7 +41,6 @@ export function reportFailure(error: unknown): void {
 export interface Availability {
   /** It has failed. @param describe makes the message from the reason; called only for a change */
   fail(describe: (reason: string) => string, error?: unknown): void
-  /** It has worked. */
   succeed(): void
   /** @returns what ends the reports to this log */
   watch(log: Log): () => void

@@ -47,36 +47,20 @@ export const CHECKED_LATER: ValueRule = { accepts: () => true, text: 'a value' }
 export const FUNCTION: ValueRule = { accepts: (value) => typeof value === 'function', text: 'a function' }
 export const BOOLEAN: ValueRule = { accepts: (value) => typeof value === 'boolean', text: 'true or false' }
 /** A limit; `Infinity` is none. */
-export const SIZE: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 0,
-  text: 'a number of 0 or more',
-}
-export const POSITIVE: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value > 0,
-  text: 'a number above 0',
-}
-export const COUNT: ValueRule = {
-  accepts: (value) =>
-    typeof value === 'number' && value > 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
-  text: 'a positive integer, or Infinity',
-}
+export const SIZE: ValueRule = numberThat((value) => value >= 0, 'a number of 0 or more')
+export const POSITIVE: ValueRule = numberThat((value) => value > 0, 'a number above 0')
+export const COUNT: ValueRule = numberThat(
+  (value) => value > 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
+  'a positive integer, or Infinity',
+)
 /** A pause that timers can make. */
-export const MILLISECONDS: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 1 && value < 2 ** 31,
-  text: 'milliseconds, 1 or more',
-}
+export const MILLISECONDS: ValueRule = numberThat((value) => value >= 1 && value < 2 ** 31, 'milliseconds, 1 or more')
 /** How long something is kept. */
-export const DURATION: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 1,
-  text: 'milliseconds, 1 or more, or Infinity',
-}
+export const DURATION: ValueRule = numberThat((value) => value >= 1, 'milliseconds, 1 or more, or Infinity')
 /** A duration that may be none. */
 export const PERIOD: ValueRule = writtenAs(SIZE, 'a number of milliseconds, 0 or more')
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
-export const FIELD_VALUE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
-  text: 'the value of a field, in ASCII',
-}
+export const FIELD_VALUE: ValueRule = textLike(/^[\t\x20-\x7e]*$/, 'the value of a field, in ASCII')
 
 const CLOCK_RULE: ValueRule = {
   // Asked once: a `Date`, text or a promise would make times that never come, or that are other ones.
@@ -88,10 +72,7 @@ const CLOCK_RULE: ValueRule = {
 export const CLOCK: DefaultRule<() => number> = withDefault(CLOCK_RULE, () => Date.now())
 
 /** The path of one resource, below the mount. */
-export const PATH: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^(?:\/[^/{}?#\s]+)+$/.test(value),
-  text: "a path, such as '/operations'",
-}
+export const PATH: ValueRule = textLike(/^(?:\/[^/{}?#\s]+)+$/, "a path, such as '/operations'")
 
 export const LOG: ValueRule = writtenAs(either(BOOLEAN, FUNCTION), 'a function, or false to report nothing')
 
@@ -129,6 +110,16 @@ export function recordOf(rule: ValueRule): ValueRule {
       hasProperties(value) && !inheritsMembers(value) && Object.values(value).every((item) => rule.accepts(item)),
     text: `an object, each member ${rule.text}`,
   }
+}
+
+/** A number for which a condition holds. */
+export function numberThat(holds: (value: number) => boolean, text: string): ValueRule {
+  return { accepts: (value) => typeof value === 'number' && holds(value), text }
+}
+
+/** Text of a form. */
+export function textLike(form: RegExp, text: string): ValueRule {
+  return { accepts: (value) => typeof value === 'string' && form.test(value), text }
 }
 
 /** The same rule with a text that shows how the value is written. */

@@ -46,10 +46,7 @@ function isInList(list: BlockList, address: string): boolean {
  */
 export type TrustProxy = string | readonly string[] | ((address: string | undefined) => boolean)
 
-/**
- * Makes the decision whether a peer is a trusted proxy.
- * @throws TypeError for an entry that is not an address
- */
+/** Makes the decision whether a peer is a trusted proxy. @throws TypeError for an entry that is not an address */
 export function createProxyTrust(trust: TrustProxy | undefined): (peer: Peer) => boolean {
   if (trust === undefined) return () => false
   if (typeof trust === 'function') return ({ address }) => atOnce(trust(address)) === true

@@ -103,10 +103,7 @@ export function isTargetFormWrong(req: IncomingMessage): boolean {
   return origin === undefined || !/^https?$/.test(origin.scheme) || !isHost(origin.authority)
 }
 
-/**
- * Looks for a fault in Host and `:authority`.
- * @returns a sentence for the client; `undefined` without a fault
- */
+/** Looks for a fault in Host and `:authority`. @returns a sentence for the client; `undefined` without a fault */
 export function findHostFault(req: IncomingMessage): string | undefined {
   const host = readField(req.headers, 'host')
   if (host !== undefined && !isHost(host)) return 'Host is malformed.'

@@ -39,7 +39,14 @@ export function addDigests(exchange: Exchange, reply: Reply, digestWhole?: Diges
     // A HEAD has no content that a digest could be of.
     const ofContent = status === 206 ? digestSent : (digestWhole ?? digestSent)
     const content = isHead ? undefined : make('want-content-digest', ofContent)
-    return andThen(content, (content) => withFields(reply, representation, content))
+    return andThen(content, (content) => {
+      if (representation === undefined && content === undefined) return reply
+      // Other bytes would have other digests.
+      const headers = forbidTransform(reply.headers)
+      if (representation !== undefined) headers.push('Repr-Digest', representation)
+      if (content !== undefined) headers.push('Content-Digest', content)
+      return { status, headers, body }
+    })
   })
 }
 
@@ -96,13 +103,4 @@ function format(algorithm: DigestAlgorithm, pieces: readonly (string | Uint8Arra
   const hash = createHash(algorithm === 'sha-256' ? 'sha256' : 'sha512')
   for (const piece of pieces) hash.update(piece)
   return formatDigest({ algorithm, value: hash.digest() })
-}
-
-function withFields(reply: Reply, representation: string | undefined, content: string | undefined): Reply {
-  if (representation === undefined && content === undefined) return reply
-  // Other bytes would have other digests.
-  const headers = forbidTransform(reply.headers)
-  if (representation !== undefined) headers.push('Repr-Digest', representation)
-  if (content !== undefined) headers.push('Content-Digest', content)
-  return { status: reply.status, headers, body: reply.body }
 }

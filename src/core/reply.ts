@@ -117,7 +117,6 @@ export function forbidTransform(fields: readonly string[]): string[] {
   return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
 }
 
-/** Part of a body, without reading the rest. */
 function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   if (typeof body === 'string') return body.slice(first, last + 1)
   if (body instanceof Uint8Array) return body.subarray(first, last + 1)

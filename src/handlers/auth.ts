@@ -8,13 +8,13 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler, findExchange } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, FUNCTION, LOG } from '../core/option-values.ts'
-import { type OptionTable, omitOptions, refuseRenamedValue, resolveOptions } from '../core/options.ts'
+import { type OptionTable, refuseRenamedValue } from '../core/options.ts'
 import { createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import { askEachReading, readTarget } from '../core/place.ts'
 import type { AnyRequest, Principal, RequestView } from '../core/request-view.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { createAuthentication } from './authentication.ts'
-import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, checkSchemes } from './authentication-options.ts'
+import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from './authentication-options.ts'
 
 export type { HostPrincipal, HostUser, RequireRule } from './authentication-options.ts'
 
@@ -35,13 +35,13 @@ export interface AuthOptions extends AuthenticationOptions {
   readonly log?: Log | boolean
 }
 
-const OPTIONS = {
+const OPTIONS: OptionTable<AuthOptions> = {
   ...AUTHENTICATION_OPTIONS,
   authorize: FUNCTION,
   trustProxy: CHECKED_LATER,
   onError: FUNCTION,
   log: LOG,
-} satisfies OptionTable<AuthOptions>
+}
 
 /**
  * Standalone middleware that lets only those requests through whose sender is known, and allowed. What it found out
@@ -55,12 +55,9 @@ const OPTIONS = {
  * app.use('/api', auth({ schemes: [basic({ verify })], requireAuth: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
-  checkSchemes(options)
-  const read = resolveOptions('auth', options, OPTIONS)
-  const { authorize, trustProxy, onError, log } = read
-  const { authenticate, watch, metadata } = createAuthentication(
-    omitOptions(read, 'authorize', 'trustProxy', 'onError', 'log'),
-  )
+  const settings = readAuth(options, OPTIONS)
+  const { authorize, trustProxy, onError, log } = settings
+  const { authenticate, watch, metadata } = createAuthentication(settings)
   watch(createLog(log))
   const findAddress = createAddressFinder(trustProxy)
   return createHandler({

@@ -8,9 +8,8 @@ import {
   FUNCTION,
   oneOf,
   type ValueRule,
-  withDefault,
 } from '../core/option-values.ts'
-import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { changeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isToken } from '../protocol/field-value.ts'
@@ -64,31 +63,38 @@ const CHALLENGE: ValueRule = {
   text: 'a scheme and its parameters in ASCII, such as Session realm="app"',
 }
 
-const OPTIONS = {
-  schemes: withDefault(CHECKED_LATER, []),
+/** For functions that take these options among others. */
+export const AUTHENTICATION_OPTIONS: OptionTable<AuthenticationOptions> = {
+  schemes: CHECKED_LATER,
   principal: FUNCTION,
   principalIsAmbient: BOOLEAN,
   challenge: CHALLENGE,
-  requireAuth: withDefault(either(oneOf('all', 'writes'), FUNCTION), 'all'),
-} satisfies OptionTable<AuthenticationOptions>
-
-/** For functions that take these options among others. */
-export const AUTHENTICATION_OPTIONS: OptionTable<AuthenticationOptions> = OPTIONS
-
-/** The options, checked and as they are used. */
-interface AuthenticationSettings {
-  readonly schemes: readonly AuthScheme[]
-  readonly principal: HostPrincipal | undefined
-  /** Whether browsers attach by themselves what the host finds its users by. */
-  readonly isAmbient: boolean
-  readonly challenge: string | undefined
-  /** Whether a request needs credentials. */
-  readonly needsCredentials: (request: RequestView) => boolean
+  requireAuth: either(oneOf('all', 'writes'), FUNCTION),
 }
 
-/** @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401 */
-export function readAuthenticationOptions(given: AuthenticationOptions): AuthenticationSettings {
-  const { schemes, principal, principalIsAmbient, challenge, requireAuth } = resolveOptions('auth', given, OPTIONS)
+/** The options, checked and with their defaults. */
+export interface AuthenticationSettings extends AuthenticationOptions {
+  readonly schemes: readonly AuthScheme[]
+  /** Whether browsers attach by themselves what the host finds its users by. */
+  readonly principalIsAmbient: boolean
+  readonly requireAuth: RequireRule
+}
+
+/**
+ * Reads the options of this file, among others.
+ * @param table the rules of all of them
+ * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
+ */
+export function readAuth<Options extends AuthenticationOptions>(
+  given: Options,
+  table: OptionTable<Options>,
+): Readonly<Options> & AuthenticationSettings {
+  const isScheme = typeof (given as Partial<AuthScheme> | undefined)?.authenticate === 'function'
+  if (isScheme || Array.isArray(given)) {
+    throw new TypeError('auth takes its schemes as an option: { schemes: [basic({ accounts })] }.')
+  }
+  const options: Readonly<Options> = resolveOptions('auth', given, table)
+  const { schemes = [], principal, principalIsAmbient, challenge, requireAuth = 'all' } = options
   checkEachScheme(schemes)
   if (principal === undefined) {
     if (schemes.length === 0) throw new TypeError('auth needs at least one scheme, or "principal".')
@@ -98,8 +104,8 @@ export function readAuthenticationOptions(given: AuthenticationOptions): Authent
       'auth with "principal" and no schemes needs a "challenge" for its 401 (RFC 9110 section 15.5.2).',
     )
   }
-  const isAmbient = principalIsAmbient ?? principal !== undefined
-  return { schemes, principal, isAmbient, challenge, needsCredentials: compileRule(requireAuth) }
+  const settings = { schemes, principalIsAmbient: principalIsAmbient ?? principal !== undefined, requireAuth }
+  return changeOptions<object>(options, settings) as Readonly<Options> & AuthenticationSettings
 }
 
 /** @throws TypeError that names the scheme that is none, and the call that was left out */
@@ -117,30 +123,8 @@ function checkEachScheme(schemes: readonly AuthScheme[]): void {
   if (names.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
 }
 
-/**
- * Reads the option `auth` of a service or a definition, which has the options of this file and others.
- * @param table the rules of all of them
- * @throws TypeError for a list of schemes in the place of the options, and for a scheme that is none
- */
-export function readAuth<Options extends AuthenticationOptions>(
-  given: Options | undefined,
-  table: OptionTable<Options>,
-): Readonly<Options> | undefined {
-  if (given === undefined) return undefined
-  checkSchemes(given)
-  const options: Readonly<Options> = resolveOptions('auth', given, table)
-  checkEachScheme(options.schemes ?? [])
-  return options
-}
-
-/** @throws TypeError for a scheme, or a list of them, in the place of the options */
-export function checkSchemes(options: unknown): void {
-  const isScheme = typeof (options as Partial<AuthScheme> | null | undefined)?.authenticate === 'function'
-  if (!isScheme && !Array.isArray(options)) return
-  throw new TypeError('auth takes its schemes as an option: { schemes: [basic({ accounts })] }.')
-}
-
-function compileRule(rule: RequireRule): (request: RequestView) => boolean {
+/** Decides whether a request needs credentials. */
+export function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
   return askRule(rule)

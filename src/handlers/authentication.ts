@@ -11,7 +11,7 @@ import { askEachReading } from '../core/place.ts'
 import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
 import { addPending, createVaryAdder, isFieldList } from '../core/write-head.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
-import { type AuthenticationOptions, type HostUser, readAuthenticationOptions } from './authentication-options.ts'
+import { type AuthenticationSettings, compileRule, type HostUser } from './authentication-options.ts'
 import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
 
 /** Finds out who sends a request. */
@@ -31,10 +31,10 @@ export interface Authentication {
 /**
  * Makes the part of a service that finds out who sends a request (RFC 9110 §11). Credentials count in the
  * Authorization field only.
- * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  */
-export function createAuthentication(options: AuthenticationOptions): Authentication {
-  const { schemes, principal: findUser, isAmbient, challenge, needsCredentials } = readAuthenticationOptions(options)
+export function createAuthentication(settings: AuthenticationSettings): Authentication {
+  const { schemes, principal: findUser, principalIsAmbient: isAmbient, challenge } = settings
+  const needsCredentials = compileRule(settings.requireAuth)
   const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
   // A host may find its users by a cookie.
   const addVaryingFields = createVaryAdder(

@@ -201,8 +201,5 @@ function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
 }
 
 function createMultipartBody(parts: AsyncIterable<FormPart>, { bodySize }: BodyLimits): MultipartBody {
-  return {
-    [Symbol.asyncIterator]: () => parts[Symbol.asyncIterator](),
-    collect: () => collectParts(parts, bodySize),
-  }
+  return { [Symbol.asyncIterator]: () => parts[Symbol.asyncIterator](), collect: () => collectParts(parts, bodySize) }
 }

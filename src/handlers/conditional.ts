@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { readConditions } from '../core/fields.ts'
@@ -105,7 +104,11 @@ function checkState(
   // A default that a guard before has set gives way.
   if (caching.length > 0 && res.getHeader('cache-control') === exchange.usualCacheControl)
     res.removeHeader('cache-control')
-  setMissing(res, [...fields, ...caching])
+  fields.push(...caching)
+  for (let i = 0; i < fields.length; i += 2) {
+    // What the host has set already is its own decision.
+    if (!res.hasHeader(fields[i]!)) res.setHeader(fields[i]!, fields[i + 1]!)
+  }
   // Decided. Express asks again when it sends, by looser rules, and would turn some of our 200 into 304.
   delete exchange.headers['if-none-match']
   delete exchange.headers['if-modified-since']
@@ -115,11 +118,4 @@ function checkState(
 function formatCaching({ sharing }: Exchange, known: KnownState): string[] {
   const cacheControl = readCacheControl(known)
   return cacheControl === undefined ? [] : ['Cache-Control', formatCacheControl(cacheControl, sharing)]
-}
-
-/** What the host has set already is its own decision. */
-function setMissing(res: ServerResponse, fields: readonly string[]): void {
-  for (let i = 0; i < fields.length; i += 2) {
-    if (!res.hasHeader(fields[i]!)) res.setHeader(fields[i]!, fields[i + 1]!)
-  }
 }

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { BOOLEAN, CHECKED_LATER, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { BOOLEAN, CHECKED_LATER, numberThat, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import {
   DEFAULT_ALLOWED_HEADERS,
@@ -63,10 +63,7 @@ const FIELD_NAMES: ValueRule = {
     value === '*' || (Array.isArray(value) && value.every((name) => typeof name === 'string' && isToken(name))),
   text: "'*', or a list of field names",
 }
-const SECONDS: ValueRule = {
-  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  text: 'a whole number of seconds, 0 or more',
-}
+const SECONDS = numberThat((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number of seconds, 0 or more')
 
 const OPTIONS = {
   origins: CHECKED_LATER,

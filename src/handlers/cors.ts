@@ -13,7 +13,6 @@ import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 /** The most origins whose fields are kept ready. */
 const REMEMBERED = 1000
 
-/** A policy for requests from other origins. */
 interface Cors {
   /**
    * Adds the CORS fields to every later reply, and answers a preflight. Call it before anything that may fail, so that
@@ -27,7 +26,6 @@ interface Cors {
   allows(origin: string): MaybePromise<boolean>
 }
 
-/** Fields for replies to one origin. */
 interface Grant {
   /** For a preflight: that the origin is allowed. */
   readonly preflight: readonly string[]
@@ -98,15 +96,10 @@ export function createCors(options: CorsOptions): Cors {
       if (policy.rejectOrigin && !isOwnOrigin(exchange.req, origin!, 'unknown')) {
         throw new HttpError(403, 'ERR_CROSS_SITE', { detail: 'Requests from this origin are not allowed.' })
       }
-      if (isPreflight) return refusedPreflight
-      addFields(exchange, refused)
-      return undefined
+      return isPreflight ? refusedPreflight : addFields(exchange, refused)
     }
     const grant = isAnyOrigin ? anyGrant : grantFor(origin!)
-    if (!isPreflight) {
-      addFields(exchange, grant.actual)
-      return undefined
-    }
+    if (!isPreflight) return addFields(exchange, grant.actual)
     addFields(exchange, grant.preflight)
     if (policy.privateNetwork) {
       addVary(exchange, 'Access-Control-Request-Private-Network')
@@ -124,17 +117,14 @@ export function createCors(options: CorsOptions): Cors {
       if (isAnyOrigin) return decide(exchange, methods, origin, true)
       // On every answer, also without Origin: a cache would otherwise serve one origin's answer to another.
       addVary(exchange, 'Origin')
-      if (origin === undefined) {
-        addFields(exchange, refused)
-        return undefined
-      }
+      if (origin === undefined) return addFields(exchange, refused)
       return andThen(allows(origin), (isAllowed) => decide(exchange, methods, origin, isAllowed === true))
     },
   }
 }
 
 /** @param fields a list that begins with the base fields: the first caller shares it instead of making one */
-function addFields(exchange: Exchange, fields: readonly string[]): void {
+function addFields(exchange: Exchange, fields: readonly string[]): undefined {
   if (exchange.pending === BASE_FIELDS) exchange.pending = fields
   else addPending(exchange, fields.slice(BASE_FIELDS.length))
 }

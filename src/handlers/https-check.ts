@@ -25,14 +25,12 @@ const OPTIONS = {
 /** For functions that take these options among others. */
 export const HTTPS_OPTIONS: OptionTable<HttpsOptions> = OPTIONS
 
-/** How the operator hears that requests are refused. */
 interface HttpsReport {
   readonly log: Log
   /** The option that lets cleartext pass, for the message. */
   readonly remedy: string
 }
 
-/** The rule about cleartext. */
 interface HttpsCheck {
   /** Refuses cleartext, before anything of the request is looked at. */
   readonly step: Step

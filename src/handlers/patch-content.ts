@@ -38,10 +38,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
 /** Bytes of a patch that is applied in a turn of its own: other requests wait 30 ms for one of 8 MiB in place of 55. */
 const LARGE = 1024 * 1024
 
-/**
- * Reads the patch document.
- * @throws HttpError 400, 408, 413, 422
- */
+/** Reads the patch document. @throws HttpError 400, 408, 413, 422 */
 export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
   // A parser before us makes `{}` of no bytes.
   const consumed = declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange)

@@ -201,11 +201,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     const prefer = exchange.field('prefer')
     const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
     const time = now()
-    const fields = [
-      ...formatValidators(resolveValidators(known, time), time),
-      'Cache-Control',
-      formatCacheControl(undefined, exchange.sharing),
-    ]
+    const fields = formatValidators(resolveValidators(known, time), time)
+    fields.push('Cache-Control', formatCacheControl(undefined, exchange.sharing))
     if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
     if ((preferred ?? usual) === 'minimal') return emptyReply(204, fields)
     fields.push('Content-Type', contentType)

@@ -94,14 +94,8 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
-  const fields = [
-    'Content-Type',
-    requireFieldValue('contentType', source.contentType),
-    ...tags,
-    'Accept-Ranges',
-    'bytes',
-    ...caching,
-  ]
+  const contentType = requireFieldValue('contentType', source.contentType)
+  const fields = ['Content-Type', contentType, ...tags, 'Accept-Ranges', 'bytes', ...caching]
   const { body, size } = readable(source.content)
   const selection = selectFor(exchange, validators, size, now)
   if (selection === 'unsatisfiable') {

@@ -15,7 +15,6 @@ import { pathOfTarget } from '../protocol/request-target.ts'
 export interface MetadataEndpoint {
   /** See `Handler.isWellKnown`. */
   readonly isWellKnown: (target: string) => boolean
-  /** Whether a request is for the document. */
   covers(exchange: Exchange): boolean
   /** The answer to a request for the document. @throws HttpError 405 for another method than GET, HEAD and OPTIONS */
   answer(exchange: Exchange): Reply

@@ -55,10 +55,6 @@ export function createAccess(settings: ServiceSettings): Access {
     return method === 'OPTIONS' ? undefined : cors!.apply(exchange, NO_METHODS)
   }
 
-  function authenticate(exchange: ResourceExchange): MaybePromise<undefined> {
-    return auth!.authenticate(exchange, exchange.route.requiresCredentials)
-  }
-
   return {
     isSecure: transport.isSecure,
     answerMetadata: auth?.metadata && createMetadataStep(auth.metadata),
@@ -67,7 +63,7 @@ export function createAccess(settings: ServiceSettings): Access {
     checkTransport: settings.https === 'optional' ? undefined : transport.step,
     overrideMethod: settings.methodOverride ? overrideMethod : undefined,
     applyCors: cors === undefined ? undefined : applyCors,
-    authenticate: auth === undefined ? undefined : authenticate,
+    authenticate: auth && ((exchange) => auth.authenticate(exchange, exchange.route.requiresCredentials)),
     checkCrossSite: createCrossSiteCheck({
       isSecure: transport.isSecure,
       ...(cors === undefined ? {} : { allows: cors.allows }),

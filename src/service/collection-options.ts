@@ -4,11 +4,11 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
   FUNCTION,
+  numberThat,
   oneOf,
   RECORD,
   recordOf,
   TEXT,
-  type ValueRule,
   withDefault,
   writtenAs,
 } from '../core/option-values.ts'
@@ -135,10 +135,7 @@ function refuseJsonOptions(options: CollectionOptions<JsonValue>): void {
   throw new TypeError(`collection has ${name}, which needs items of JSON: types such as ['application/json'].`)
 }
 
-const WHOLE: ValueRule = {
-  accepts: (value) => Number.isInteger(value) && (value as number) > 0,
-  text: 'a positive integer',
-}
+const WHOLE = numberThat((value) => Number.isInteger(value) && value > 0, 'a positive integer')
 
 const PAGE_SIZE_OPTIONS = {
   default: WHOLE,

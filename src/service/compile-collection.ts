@@ -5,7 +5,6 @@ import { loadPage, loadQueriedPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import { NAME_RULES, type RouteEntry } from '../actions/route-table.ts'
-import type { BodyLimits } from '../body-types/limits.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
@@ -15,7 +14,6 @@ import type { CollectionOptions } from './collection-options.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
-import type { SharedOptions } from './document-options.ts'
 
 export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
 
@@ -28,6 +26,7 @@ export function compileCollection(
   if (pattern.endsWith('...}')) {
     throw new TypeError(`${pattern} cannot be a collection, which has its items below it: use document().`)
   }
+  const { limits } = defaults.context
   const isAccepting = options.create === 'accepted'
   const types = options.types ?? JSON_ONLY
   const isJson = types.every(isJsonRange)
@@ -40,7 +39,7 @@ export function compileCollection(
     textProperty: options.textProperty,
     files,
     create: options.create ?? 'created',
-    formLimits: limitFiles(defaults.context.limits, options),
+    formLimits: { ...limits, fileSize: Math.min(options.maxSize ?? Number.POSITIVE_INFINITY, limits.fileSize) },
     pageSize: options.pageSize as CollectionFacts['pageSize'],
   }
   const indexing = compileIndexing(pattern, options, defaults)
@@ -70,11 +69,6 @@ export function compileCollection(
   ]
   if (files === 'any' || files.size > 0) entries.push(...compileFiles(member, memberOptions, defaults, files))
   return entries
-}
-
-/** The limits of a service, with that of a definition on its files. */
-function limitFiles(limits: BodyLimits, { maxSize }: SharedOptions): BodyLimits {
-  return maxSize === undefined ? limits : { ...limits, fileSize: Math.min(maxSize, limits.fileSize) }
 }
 
 function fileNamesOf({ files }: CollectionFacts): Route['fileNames'] {

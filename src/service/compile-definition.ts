@@ -54,7 +54,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
   const content: ContentRule = {
     types: ['application/json', ...FORMS, 'text/plain'],
     hint: 'Accept-Post',
-    limit: (essence) => (isParsed(essence) ? limits.bodySize : Number.POSITIVE_INFINITY),
+    limit: (essence) => (isJsonType(essence) || essence === FORMS[0] ? limits.bodySize : Number.POSITIVE_INFINITY),
   }
   return completeRoute('', NO_OPTIONS, defaults, {
     ...document,
@@ -80,10 +80,6 @@ export function compileMonitor(operations: Operations, defaults: ServiceDefaults
   return { pattern, route: Object.freeze({ ...route, actions: { ...route.actions, DELETE } }) }
 }
 
-function isParsed(essence: string): boolean {
-  return isJsonType(essence) || essence === FORMS[0]
-}
-
 /** The info of a service without one. */
 const UNNAMED = { title: 'Resources', version: '0.0.0' }
 
@@ -105,11 +101,8 @@ export function compileDescription(
   const { options } = readDefinition({ kind: 'document', options: { types: JSON_ONLY } })
   const own = { ...defaults, context: { ...defaults.context, store: createStore(() => states(view().mountPath)) } }
   const route = compileDocument(path, options, own, ['GET'], { kind: 'description' })
-  const GET = {
-    ...route.actions.GET!,
-    load: (exchange: Parameters<NonNullable<typeof route.actions.GET>['load']>[0]): MaybePromise<void> =>
-      andThen(states(exchange.mount), (state) => setState(exchange, state)),
-  }
+  const load: Action['load'] = (exchange) => andThen(states(exchange.mount), (state) => setState(exchange, state))
+  const GET = { ...route.actions.GET!, load }
   return { pattern: path, route: Object.freeze({ ...route, actions: { GET, HEAD: GET } }) }
 }
 

@@ -95,15 +95,11 @@ export function compileDocument(
   })
 }
 
-function loadForPut(facts: DocumentFacts, options: SharedOptions): Action['load'] {
-  const load = loadReplacement(facts, options)
-  return facts.kind === 'item' && facts.createsByPut === true ? wherePageFollows(load) : load
-}
-
-function loadReplacement({ indexing, createsByPut }: DocumentFacts, { deletion }: SharedOptions): Action['load'] {
-  const onlyRestores = createsByPut === false && deletion === 'soft'
-  if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
-  return unlessForeseen(createsByPut === false ? loadPresent : loadReplaced)
+function loadForPut({ kind, indexing, createsByPut }: DocumentFacts, { deletion }: SharedOptions): Action['load'] {
+  const replacesOnly = createsByPut === false
+  const seesHidden = indexing?.scope !== undefined || (replacesOnly && deletion === 'soft')
+  const load = seesHidden ? loadReplacedOrHidden : unlessForeseen(replacesOnly ? loadPresent : loadReplaced)
+  return kind === 'item' && createsByPut === true ? wherePageFollows(load) : load
 }
 
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */

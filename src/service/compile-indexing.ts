@@ -86,7 +86,12 @@ export function compileIndexing(
       const { inIndex } = current()
       if (names.every((name) => inIndex.has(name))) return undefined
       const missing = names.filter((name) => !inIndex.has(name))
-      requireRoom(pattern, build(queried, [...current().scopeNames, ...missing]).names.length)
+      const count = build(queried, [...current().scopeNames, ...missing]).names.length
+      if (count > MOST_PROPERTIES) {
+        throw new TypeError(
+          `${pattern} has ${count} properties in query and scope; an index has at most ${MOST_PROPERTIES}.`,
+        )
+      }
       return known!.learn(missing)
     },
     indexOf(collection) {
@@ -164,11 +169,6 @@ function build(queried: readonly QueryProperty[], scopeNames: readonly string[])
     version,
     hasId: properties.some(({ pointer }) => pointer[0] === 'id'),
   }
-}
-
-function requireRoom(pattern: string, count: number): void {
-  if (count <= MOST_PROPERTIES) return
-  throw new TypeError(`${pattern} has ${count} properties in query and scope; an index has at most ${MOST_PROPERTIES}.`)
 }
 
 /** @param fail called for a value that cannot be indexed, which is left out */

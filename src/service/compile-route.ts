@@ -33,7 +33,7 @@ export function completeRoute(
   defaults: ServiceDefaults,
   facts: Pick<Route, 'actions' | 'collection'> & Partial<Route>,
 ): Route {
-  const { deletion = 'hard' } = options
+  const { deletion = 'hard', idempotency, idempotencyRetention = DAY } = options
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
   const route: Omit<Route, 'isComparedByWrite'> = {
@@ -78,7 +78,7 @@ export function completeRoute(
     deletion,
     deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
-    idempotency: compileIdempotency(options),
+    idempotency: idempotency && { isRequired: idempotency === 'required', retention: idempotencyRetention },
     acceptQuery: acceptQueryOf(actions),
     capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
     storedHeaders: options.storedHeaders ?? [],
@@ -96,11 +96,6 @@ function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
 
 /** Milliseconds for which a first answer is kept, where a definition does not say. */
 export const DAY: number = 24 * 3_600_000
-
-function compileIdempotency({ idempotency, idempotencyRetention = DAY }: SharedOptions): Route['idempotency'] {
-  if (idempotency === undefined) return undefined
-  return { isRequired: idempotency === 'required', retention: idempotencyRetention }
-}
 
 /** The actions that a definition allows. */
 export function restrict(

@@ -1,5 +1,4 @@
 import { type AfterCommits, createAfterCommits } from '../actions/change-hooks.ts'
-import type { Process } from '../actions/hook-types.ts'
 import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import {
@@ -20,10 +19,11 @@ import { createOperations, type Operations } from '../work/operations.ts'
 import { createRecordSweeper, type Poll } from '../work/poll.ts'
 import { compileDefinition, compileDescription, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
-import { createIndexReport, watchStore } from './operator-reports.ts'
+import { createIndexReport } from './operator-reports.ts'
 import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import type { ServiceSettings } from './service-options.ts'
+import { watchStore } from './watch-store.ts'
 
 /** A service as its steps use it, and as its description reads it. */
 export interface CompiledService {
@@ -71,11 +71,13 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
         const entry = compiled.entries.find((entry) => entry.route.pattern === pattern)
-        return entry && { route: entry.route, process: findProcess(definitions.get(pattern)) }
+        const definition = definitions.get(pattern)
+        const process = definition?.kind === 'collection' ? definition.options.process : undefined
+        return entry && { route: entry.route, process }
       })
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
-  const requireAuth = settings.authentication === undefined ? 'none' : (settings.authentication.requireAuth ?? 'all')
+  const requireAuth = settings.authentication?.requireAuth ?? 'none'
   const report = createIndexReport(settings.log)
   const defaults: ServiceDefaults = { context, cacheControl, authorize, requireAuth, report }
   const description = settings.openapi && compileDescription(settings.openapi, () => compiled.view!, defaults)
@@ -152,19 +154,14 @@ function hasWork({ options }: ResourceDefinition): boolean {
   )
 }
 
-/** The hook of a collection that accepts work. */
-function findProcess(definition: ResourceDefinition | undefined): Process | undefined {
-  return definition?.kind === 'collection' ? definition.options.process : undefined
-}
-
 /** What the description of a service reads of its settings: the one place where options become a description. */
 function createView(settings: ServiceSettings, routes: readonly RouteEntry[]): ServiceView {
   const { authentication } = settings
-  const requireAuth = authentication?.requireAuth ?? 'all'
+  const requireAuth = authentication?.requireAuth ?? 'none'
   return {
     routes,
-    schemes: authentication && (authentication.schemes ?? []).map(({ name }) => name),
-    credentials: authentication === undefined ? 'none' : typeof requireAuth === 'function' ? 'some' : requireAuth,
+    schemes: authentication?.schemes.map(({ name }) => name),
+    credentials: typeof requireAuth === 'function' ? 'some' : requireAuth,
     refusesCleartext: settings.https === 'required',
     refusesOrigins: settings.cors?.rejectOrigin === true,
     formatsErrors: settings.formatError !== undefined,

@@ -1,70 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { formatLogText, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { andThen, catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
-import type { ResourceStore } from '../stores/types.ts'
-import { checkChange, checkPage } from './check-results.ts'
-
-/**
- * The same store, which checks what it gives, and reports when it fails and when it works again. An `HttpError` 503 is not an
- * unexpected error: without this report nothing would say that the database is away.
- */
-export function watchStore(store: ResourceStore, log: Log): ResourceStore {
-  const availability = createAvailability('store', 'The store works again.')
-  availability.watch(log)
-  let failing: 'nothing' | 'writes' | 'everything' = 'nothing'
-
-  function succeed(kind: 'read' | 'write'): void {
-    // A full disk or a database that has become read-only: that it can be read changes nothing.
-    if (failing === 'writes' && kind === 'read') return
-    failing = 'nothing'
-    availability.succeed()
-  }
-
-  function fail(kind: 'read' | 'write', error: unknown): never {
-    if (isStoreFailure(error)) {
-      if (kind === 'read') failing = 'everything'
-      else if (failing === 'nothing') failing = 'writes'
-      const { status } = error as { status: number }
-      availability.fail((reason) => `The store fails: ${reason}; requests that need it are answered ${status}.`, error)
-    }
-    throw error
-  }
-
-  /** Makes a call, and reports how it ends. */
-  function observe<Value>(kind: 'read' | 'write', call: () => MaybePromise<Value>): MaybePromise<Value> {
-    let result: MaybePromise<Value>
-    try {
-      result = call()
-    } catch (error) {
-      return fail(kind, error)
-    }
-    const done = (value: Value): Value => {
-      if (failing !== 'nothing') succeed(kind)
-      return value
-    }
-    return isPromise(result) ? Promise.resolve(result).then(done, (error) => fail(kind, error)) : done(result)
-  }
-
-  return {
-    ...(store.supports === undefined ? {} : { supports: store.supports }),
-    read: (path, options) => observe('read', () => store.read(path, options)),
-    list: (collection, options) =>
-      observe('read', () => andThen(store.list(collection, options), (page) => checkPage(page, options))),
-    write: (path, content, options) =>
-      observe('write', () => andThen(store.write(path, content, options), (result) => checkChange('write', result))),
-    create: (collection, content, options) =>
-      observe('write', () =>
-        andThen(store.create(collection, content, options), (result) => checkChange('create', result)),
-      ),
-    remove: (path, options) =>
-      observe('write', () => andThen(store.remove(path, options), (result) => checkChange('remove', result))),
-    ...(store.stage === undefined
-      ? {}
-      : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
-  }
-}
+import { orElse } from '../core/maybe-promise.ts'
+import { type Log, reportFailure } from '../core/operator-log.ts'
 
 /** Called while the items of a collection are indexed that were there before. */
 export type ReportIndexing = (
@@ -103,11 +41,7 @@ export function createExplainer(
     const event = message as RequestEvent
     if (!owns(event.exchange)) return
     // What a subscriber of a channel throws is uncaught, and would end the process.
-    try {
-      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), reportFailure)
-    } catch (error) {
-      reportFailure(error)
-    }
+    orElse(() => write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), reportFailure)
   }
   subscribe('http-resource-service:request', listen)
   return () => unsubscribe('http-resource-service:request', listen)

@@ -21,20 +21,19 @@ import {
   required,
   shapedAs,
   TEXT,
-  type ValueRule,
+  textLike,
   withDefault,
   writtenAs,
 } from '../core/option-values.ts'
-import {
-  type CompleteOptions,
-  completeOptions,
-  type OptionTable,
-  omitOptions,
-  resolveOptions,
-} from '../core/options.ts'
+import { type CompleteOptions, completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { type AddressFinder, createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from '../handlers/authentication-options.ts'
+import {
+  AUTHENTICATION_OPTIONS,
+  type AuthenticationOptions,
+  type AuthenticationSettings,
+  readAuth,
+} from '../handlers/authentication-options.ts'
 import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
 import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/inputs.ts'
 import { createDefaultFormats, type PatchFormat } from '../patch-formats/patch-format.ts'
@@ -131,10 +130,7 @@ export interface ServiceOptions {
   readonly now?: () => number
 }
 
-const MOUNT_PATH: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^(?:\/[^/?#\s]+)+$|^$/.test(value),
-  text: 'a path such as "/api", without a slash at the end',
-}
+const MOUNT_PATH = textLike(/^(?:\/[^/?#\s]+)+$|^$/, 'a path such as "/api", without a slash at the end')
 
 const SERVICE_OPTIONS = {
   resources: writtenAs(
@@ -188,7 +184,7 @@ export interface ServiceSettings
     | 'now'
   > {
   /** How the sender of a request is found; `undefined` where a service does not ask. */
-  readonly authentication: AuthenticationOptions | undefined
+  readonly authentication: AuthenticationSettings | undefined
   readonly authorize: Authorize | undefined
   readonly findAddress: AddressFinder | undefined
   readonly openapi: ServedDescription | undefined
@@ -210,11 +206,11 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
-  const auth = readAuth(options.auth, AUTH_OPTIONS)
+  const auth = options.auth === undefined ? undefined : readAuth(options.auth, AUTH_OPTIONS)
   return Object.freeze({
     ...completeOptions(options, SERVICE_OPTIONS),
     cors: options.cors === undefined ? undefined : resolveOptions('cors', options.cors, CORS_OPTIONS),
-    authentication: auth && omitOptions(auth, 'authorize'),
+    authentication: auth,
     authorize: auth?.authorize,
     findAddress: createAddressFinder(options.trustProxy),
     openapi: readServed(options.openapi),

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { viewChanged, viewReplaced } from '../../src/actions/changes.ts'
-import { viewState } from '../../src/actions/resource-view.ts'
+import { StateView } from '../../src/actions/resource-view.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 
 const resource: StoredResource = {
@@ -12,7 +12,7 @@ const resource: StoredResource = {
 }
 
 it('a state that a hook copies, writes as JSON or compares has its value', () => {
-  const state = viewState(resource, 100)
+  const state = new StateView(resource, 100)
   expect({ ...state }.value).toEqual({ a: 1 })
   expect(JSON.parse(JSON.stringify(state))).toMatchObject({ path: '/notes/1', value: { a: 1 } })
   expect(Object.keys(state)).toEqual(['path', 'contentType', 'lastModified', 'size', 'deleted', 'value'])
@@ -21,7 +21,7 @@ it('a state that a hook copies, writes as JSON or compares has its value', () =>
 it('a state is parsed once, and only when its value is read', () => {
   const parse = vi.spyOn(JSON, 'parse')
   try {
-    const state = viewState(resource, 100)
+    const state = new StateView(resource, 100)
     expect(state.size).toBe(7)
     expect(parse).not.toHaveBeenCalled()
     expect(state.value).toBe(state.value)
