@@ -126,4 +126,26 @@ describe('the attempts of a request', () => {
     const { client } = answerInTurn([broken], { token, retries: 1 })
     await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
   })
+
+  it('had no effect where none was sent, for want of a token', async () => {
+    const token = () => Promise.reject(new Error('no token'))
+    const { client, requests } = answerInTurn([], { token, retries: 1 })
+    await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: false })
+    expect(requests).toEqual([])
+  })
+
+  it('are not continued behind a content coding: ranges count coded bytes (RFC 9110 §14.1.2)', async () => {
+    let pieces = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        if (pieces++ === 0) controller.enqueue(new Uint8Array(5))
+        else controller.error(broken)
+      },
+    })
+    const headers = { ETag: '"1"', 'Content-Encoding': 'gzip', 'Content-Length': '10' }
+    const { client, requests } = answerInTurn([new Response(body, { headers }), json({}, '"2"')])
+    const { file } = expectSuccess(await client.download('/a'))
+    await expect(file.blob()).rejects.toThrow('The transfer broke.')
+    expect(requests).toEqual(['GET'])
+  })
 })

@@ -9,6 +9,7 @@ describe('formatCacheControl', () => {
     ['max-age=60, must-revalidate', 'private, max-age=60, must-revalidate', 'private, max-age=60, must-revalidate'],
     ['Must-Revalidate', 'private, Must-Revalidate', 'private, Must-Revalidate'],
     ['public, must-revalidate', 'public, must-revalidate', 'private, must-revalidate'],
+    ['private, must-revalidate', 'private, must-revalidate', 'private, must-revalidate'],
     ['PUBLIC, max-age=60', 'PUBLIC, max-age=60', 'private, max-age=60'],
     ['public', 'public', 'private'],
     ['s-maxage=60, max-age=5', 's-maxage=60, max-age=5', 'private, max-age=5'],
