@@ -9,7 +9,6 @@ export type JsonLimits = Pick<BodyLimits, 'depth' | 'jsonMembers'>
 /** A JSON document that was sent. */
 export interface ParsedJson {
   readonly value: JsonValue
-  /** The text that was parsed. */
   readonly text: string
   /** Whether the UTF-8 bytes of `text` are the bytes that were sent; they are not when those began with a BOM. */
   readonly isVerbatim: boolean

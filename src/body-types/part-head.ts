@@ -15,7 +15,6 @@ export interface PartHead {
   readonly contentType: string
   /** The charset parameter of Content-Type. */
   readonly charset: string | undefined
-  /** How many fields the section has. */
   readonly fieldCount: number
 }
 
@@ -24,7 +23,6 @@ interface Disposition {
   readonly filename: string | undefined
 }
 
-/** A header section that was read. */
 interface KnownHead {
   /** Its lines, and the blank line after them. */
   readonly bytes: Uint8Array

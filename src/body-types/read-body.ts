@@ -7,7 +7,6 @@ import type { MaybePromise } from '../core/maybe-promise.ts'
 import { contentGone, declaredLength, wasRead } from '../core/request-content.ts'
 import { tooLarge } from './limits.ts'
 
-/** Content that is empty. */
 export const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 /** Tells a client that waits for it to send its content (RFC 9110 §10.1.1). */

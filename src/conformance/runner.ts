@@ -55,17 +55,13 @@ function describeSilence(open: ReadonlySet<string> | undefined): string {
   return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
 }
 
-/** Knows which calls to the stores of a case have not been answered yet. */
-interface CallWatch {
-  /** The same store, with calls that are noted until they are settled. */
-  watch(store: ResourceStore): ResourceStore
-  /** The calls that are open, each as it would be written. */
-  readonly open: ReadonlySet<string>
-}
-
 const METHODS = ['read', 'write', 'create', 'remove', 'list', 'stage'] as const
 
-export function createCallWatch(): CallWatch {
+/**
+ * Knows which calls to the stores of a case have not been answered yet.
+ * @returns `watch` makes the same store, with calls that are noted until they are settled; `open` has them as they would be written
+ */
+export function createCallWatch(): { watch(store: ResourceStore): ResourceStore; readonly open: ReadonlySet<string> } {
   const open = new Set<string>()
   let count = 0
 

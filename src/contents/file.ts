@@ -91,7 +91,9 @@ export function fileContents(options: FileContentsOptions): ContentStore {
 
   async function write(file: FileHandle, body: AsyncIterable<Uint8Array>): Promise<number> {
     try {
-      for await (const chunk of body) await writeAll(file, chunk)
+      for await (const chunk of body) {
+        for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at, chunk.length - at)).bytesWritten
+      }
       await file.sync()
       return (await file.stat()).size
     } finally {
@@ -119,8 +121,13 @@ export function fileContents(options: FileContentsOptions): ContentStore {
 
     async *open(key, first, last, { signal } = {}) {
       const name = fileOf(key)
-      const file = await inTurn(() => openForReading(name, signal))
+      // A client may reset requests faster than files are opened: none stays open for a request that is gone.
+      const file = await inTurn(async () => {
+        signal?.throwIfAborted()
+        return open(name, READ).catch(refuseAbsent)
+      })
       try {
+        signal?.throwIfAborted()
         const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK, last - first + 1))
         for (let at = first; at <= last; ) {
           const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, last - at + 1), at)
@@ -161,15 +168,6 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   }
 }
 
-/** A client may reset requests faster than files are opened: none stays open for a request that is gone. */
-async function openForReading(name: string, signal: AbortSignal | undefined): Promise<FileHandle> {
-  signal?.throwIfAborted()
-  const file = await open(name, READ).catch(refuseAbsent)
-  if (signal?.aborted !== true) return file
-  await file.close()
-  throw signal.reason
-}
-
 async function* listFolder(folder: string): AsyncGenerator<ListedContent> {
   for await (const name of readNames(folder)) {
     const key = NAME.exec(name)?.[1]
@@ -184,13 +182,6 @@ async function* readNames(folder: string): AsyncGenerator<string> {
   const entries = await opendir(folder).catch(ignoreAbsent)
   if (entries === undefined) return
   for await (const { name } of entries) yield name
-}
-
-async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let at = 0; at < chunk.length; ) {
-    const { bytesWritten } = await file.write(chunk, at, chunk.length - at)
-    at += bytesWritten
-  }
 }
 
 function readAt(descriptor: number, buffer: Uint8Array, first: number, last: number): Promise<number> {

@@ -81,7 +81,8 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
 
   function drop(file: SharedFile): void {
     if (shared.get(file.name) === file) shared.delete(file.name)
-    if (file.readers === 0) close(file.descriptor, ignore)
+    // A file that was only read loses nothing when it cannot be closed.
+    if (file.readers === 0) close(file.descriptor, () => {})
   }
 
   function share(file: SharedFile): OpenFile {
@@ -122,6 +123,3 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
     },
   }
 }
-
-/** A file that was only read loses nothing when it cannot be closed. */
-function ignore(): void {}

@@ -16,6 +16,7 @@ import {
   type RemoveResult,
   type ResourceStore,
   throwIfAborted,
+  type WriteOptions,
   type WriteResult,
 } from './types.ts'
 
@@ -114,6 +115,25 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     }
   }
 
+  function commitWrite(
+    path: string,
+    content: Content,
+    options: WriteOptions,
+    version: string | undefined,
+    related: readonly RelatedWrite[],
+    held: readonly StoredContent[],
+  ): WriteResult {
+    throwIfAborted(options)
+    const conflict = findConflict(path, related, options.requires)
+    if (conflict !== undefined) return conflict
+    const current = read(path)
+    const replaced = isResource(current) ? current.version : undefined
+    if (!isExpected(replaced, options.expect)) return { outcome: 'conflict', current }
+    const resource = put(path, content, held[0]!, version)
+    putRelated(related, held)
+    return { outcome: replaced === undefined ? 'created' : 'replaced', resource }
+  }
+
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
 
@@ -121,20 +141,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
     write(path, content, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
-      const { expect, relatedTo, requires } = options
+      const { relatedTo } = options
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? (options.related ?? NOTHING) : relatedTo!({ version })
-      return andThen(holder.hold(content, related, options), (held): WriteResult => {
-        throwIfAborted(options)
-        const conflict = findConflict(path, related, requires)
-        if (conflict !== undefined) return conflict
-        const current = read(path)
-        const replaced = isResource(current) ? current.version : undefined
-        if (!isExpected(replaced, expect)) return { outcome: 'conflict', current }
-        const resource = put(path, content, held[0]!, version)
-        putRelated(related, held)
-        return { outcome: replaced === undefined ? 'created' : 'replaced', resource }
-      })
+      const held = holder.hold(content, related, options)
+      // Not by `andThen`: its function would be made for each write, which takes 70 ns more.
+      if (isPromise(held)) return held.then((held) => commitWrite(path, content, options, version, related, held))
+      return commitWrite(path, content, options, version, related, held)
     },
 
     create(collection, content, options = {}) {

@@ -49,17 +49,14 @@ async function* readUntilAborted(
   }
 }
 
-/** The beginning of a stream, and the stream itself unless that was all of it. */
-interface SplitHead {
-  readonly head: Uint8Array
-  /** Length of the head in bytes. */
-  readonly size: number
-  /** The whole stream from its first byte on; `undefined` when it has ended within the limit. Read or close it. */
-  readonly rest: AsyncIterable<Uint8Array> | undefined
-}
-
-/** Reads a stream until it ends or is longer than a limit. */
-export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number): Promise<SplitHead> {
+/**
+ * Reads a stream until it ends or is longer than a limit.
+ * @returns the beginning; and the whole stream from its first byte on, to be read or closed, unless it has ended within the limit
+ */
+export async function splitHead(
+  stream: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<{ readonly head: Uint8Array; readonly size: number; readonly rest: AsyncIterable<Uint8Array> | undefined }> {
   const source = stream[Symbol.asyncIterator]()
   const head: Uint8Array[] = []
   let size = 0

@@ -46,7 +46,9 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       if (value['state'] !== 'pending') return
       await loadIndexes()
       const own = context.findRoute(path)
-      const next = { ...value, ...members, ...keptOf(own, value) }
+      // What its work cannot change: the id is that of its path, and it never leaves its scope.
+      const kept = splitProperties(value, ['id', ...(own?.indexing?.scopeNames ?? [])]).owned
+      const next = { ...value, ...members, ...kept }
       const plain = { contentType: state.contentType, body: JSON.stringify(next) }
       const content = indexOwnContent(own, path, plain, next)
       const options = { expect: { version: state.version } }
@@ -110,7 +112,16 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       value,
       async file(name) {
         const state = await store.read(memberPath(record.path, name), { signal })
-        return isResource(state) ? viewFile(state, signal) : undefined
+        if (!isResource(state)) return undefined
+        const { contentType, size, body } = state
+        return {
+          contentType,
+          size,
+          async *open() {
+            if (isLargeBody(body)) yield* body.open(0, size - 1, { signal })
+            else yield typeof body === 'string' ? Buffer.from(body) : body
+          },
+        }
       },
       attempt: record.attempts,
       signal,
@@ -139,22 +150,6 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 }
 
-/** The properties of an item that its work cannot change: its id is that of its path, and it never leaves its scope. */
-function keptOf(route: Route | undefined, value: JsonObject): JsonObject {
-  return splitProperties(value, ['id', ...(route?.indexing?.scopeNames ?? [])]).owned
-}
-
 function changedMeanwhile(): HttpError {
   return new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
-}
-
-function viewFile({ contentType, size, body }: StoredResource, signal: AbortSignal) {
-  return {
-    contentType,
-    size,
-    async *open(): AsyncGenerator<Uint8Array> {
-      if (isLargeBody(body)) yield* body.open(0, size - 1, { signal })
-      else yield typeof body === 'string' ? Buffer.from(body) : body
-    },
-  }
 }

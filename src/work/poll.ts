@@ -26,8 +26,7 @@ export function createPoll(
 ): Poll {
   let timer: NodeJS.Timeout | undefined
   const schedule = (delay: number): void => {
-    timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER))
-    timer.unref()
+    timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER)).unref()
   }
   const turn = async (): Promise<void> => {
     // Not in step with other processes that were started at the same time.

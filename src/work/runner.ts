@@ -56,8 +56,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
         waited = 0
       }
     }
-    const renewal = setInterval(() => renew().catch(reportFailure), LEASE / RENEWALS)
-    renewal.unref()
+    const renewal = setInterval(() => renew().catch(reportFailure), LEASE / RENEWALS).unref()
     try {
       // Work that ends the process whenever it is tried must not end it for ever.
       if (work.record.attempts > maxAttempts) throw new Error('The process ended whenever the work was tried.')

@@ -48,7 +48,9 @@ export async function uploadObject(
       await sendPart()
       await completeUpload(client, name, uploadId, parts, signal)
     }
-    return { size: await readSize(client, name, signal) }
+    const response = await client.send({ method: 'HEAD', name, signal })
+    if (response.status !== 200) throw createS3Error(response)
+    return { size: Number(response.headers.get('Content-Length')) }
   } catch (error) {
     const removed = giveUp().catch(() => {})
     // The service is away, or the client is: the caller need not wait once more.
@@ -120,12 +122,6 @@ async function completeUpload(
   const response = await client.send({ method: 'POST', name, query: { uploadId }, body, signal, root })
   // An attempt before this one has completed it: the size tells.
   if (response.status !== 200 && response.status !== 404) throw createS3Error(response)
-}
-
-async function readSize(client: S3Client, name: string, signal: AbortSignal | undefined): Promise<number> {
-  const response = await client.send({ method: 'HEAD', name, signal })
-  if (response.status !== 200) throw createS3Error(response)
-  return Number(response.headers.get('Content-Length'))
 }
 
 /** Removes an object, or an upload in parts; succeeds when there is none. */

@@ -10,15 +10,9 @@ interface ExpiringStates {
   sweep(now: number): void
 }
 
-interface Item {
-  readonly entry: Entry
-  readonly state: StoredResource
-  readonly expires: number
-}
-
 /** States of one retention: they expire in the order in which they were added. */
 interface Queue {
-  items: Item[]
+  items: { readonly entry: Entry; readonly state: StoredResource; readonly expires: number }[]
   head: number
 }
 
@@ -119,11 +113,6 @@ export function createBoundedMap<Value>(most: number, onDrop: (key: string, valu
   }
 }
 
-interface Grave {
-  readonly tombstone: Tombstone
-  readonly expires: number
-}
-
 /** What is known of resources that are gone. */
 interface Tombstones {
   /** The tombstone of a path, unless it has expired. */
@@ -141,7 +130,10 @@ interface Tombstones {
 
 /** @param most the most tombstones kept */
 export function createTombstones(most: number): Tombstones {
-  const graves = createBoundedMap<Grave>(most, (path, { tombstone }) => forget(path, tombstone.removedAt))
+  const graves = createBoundedMap<{ readonly tombstone: Tombstone; readonly expires: number }>(
+    most,
+    (path, { tombstone }) => forget(path, tombstone.removedAt),
+  )
   // Without these a date could name two states: one before the removal and one after it, in the same second.
   let second = 0
   const forgotten = new Map<string, number>()

@@ -106,7 +106,9 @@ export function createCheckout(
 
   return async (use, call) => {
     const client = await connect(call)
-    if (isInTransaction(client)) {
+    // What is written in the transaction of other code may never be committed. Not every version of `pg` tells.
+    const status = client.getTransactionStatus?.()
+    if (status === 'T' || status === 'E') {
       client.release(true)
       throw new Error('Other code has given back a connection of the pool in the midst of a transaction.')
     }
@@ -181,12 +183,6 @@ function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
   const limit = Math.max(current ?? 0, connectTimeout)
   options.connectionTimeoutMillis = limit
   limited.set(pool, limit)
-}
-
-/** What is written in the transaction of other code may never be committed. Not every version of `pg` tells. */
-function isInTransaction(client: PostgresClient): boolean {
-  const status = client.getTransactionStatus?.()
-  return status === 'T' || status === 'E'
 }
 
 /** A pool of the program's own may throw instead of rejecting. */

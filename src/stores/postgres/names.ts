@@ -1,8 +1,8 @@
 import { HttpError } from '../../core/errors.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
-import { encodeText, KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
-import type { PostgresConnection, PostgresValue } from './connection.ts'
-import type { PostgresStatements } from './statements.ts'
+import { KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
+import type { PostgresConnection } from './connection.ts'
+import { encodeKey, type PostgresStatements } from './statements.ts'
 
 /**
  * Assigns the names of new members. Each process leases blocks of them from the counter of the collection: one name at a
@@ -75,11 +75,10 @@ export function createNameSource(
   }
 
   async function lease(collection: string, counter: Counter): Promise<void> {
-    const key: PostgresValue = Buffer.from(encodeText(collection))
     const wanted = Math.max(step(counter.leases), counter.waiting)
     const start = performance.now()
     for (const count of wanted === 1 ? [1] : [wanted, 1]) {
-      const [row] = await connection.run<{ next: number }>(statements.leaseNames, [key, count])
+      const [row] = await connection.run<{ next: number }>(statements.leaseNames, [encodeKey(collection), count])
       if (row === undefined) continue
       counter.next = row.next - count
       counter.end = row.next

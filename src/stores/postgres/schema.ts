@@ -8,15 +8,13 @@ import type { PostgresConnection } from './connection.ts'
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
 
-type Migration = (prefix: string) => readonly string[]
-
 /**
  * What leads from each version of the schema to the next. Released steps never change. Every statement may run again,
  * because not every database undoes them with their transaction.
  *
  * Keys are bytes: text is ordered, and thus found, by rules that change with the system's libraries.
  */
-const MIGRATIONS: readonly Migration[] = [
+const MIGRATIONS: readonly ((prefix: string) => readonly string[])[] = [
   (prefix) => [
     `CREATE TABLE IF NOT EXISTS ${prefix}states (
       path bytea NOT NULL PRIMARY KEY,

@@ -11,7 +11,6 @@ import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
 
 /** Clears away what is not needed any more, from time to time, without keeping the process alive. */
 interface Sweeper {
-  /** Begins to sweep. */
   start(): void
   /** Sweeps soon: something has just been given up. */
   hurry(): void

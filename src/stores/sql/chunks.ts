@@ -14,7 +14,6 @@ import type { BesideContents } from './beside.ts'
 import type { ChunkSink, ChunkSource, ContentId, SqlContents, Taken } from './dialect.ts'
 import type { MoveOptions } from './options.ts'
 
-/** Where content goes that is taken in. */
 export type IntakeSink = Omit<SqlContents, 'chunkSource'>
 
 const FIRST_BUFFER = 16 * 1024
@@ -110,7 +109,6 @@ interface ChunkedBody {
   readonly id: ContentId
   readonly size: number
   readonly chunkSize: number
-  /** Keeps the chunks that are asked for again. */
   readonly cache: RecentCache<string, Uint8Array>
   /**
    * Reads `length` bytes from an offset in a chunk on, at most as many as a chunk has; they may end in the next chunk.

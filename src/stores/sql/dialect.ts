@@ -38,7 +38,6 @@ export interface SqlShared {
   indexMembers(collection: string, index: CollectionIndex): void
 }
 
-/** The parts of a store in which databases differ. */
 export interface SqlParts {
   readonly read: ResourceStore['read']
   /** A page without a query. */
@@ -73,7 +72,6 @@ export interface Draft extends Pick<WriteStep, 'content' | 'related' | 'version'
 /** Content that is there already; `undefined` while some of it has to be taken in. */
 export type FindTaken = (contents: readonly Content[]) => readonly Taken[] | undefined
 
-/** A new member of a collection. */
 export interface Creation {
   readonly collection: string
   /** A path that must be present. */
@@ -180,7 +178,6 @@ export interface Batch<Position> {
   readonly position: Position
 }
 
-/** The steps of one database. */
 export interface IndexSteps<Position> {
   /** The next members to be indexed, none when that was not known yet; `undefined` when all of them are. */
   read(collection: string, index: CollectionIndex): MaybePromise<Batch<Position> | undefined>
@@ -197,9 +194,7 @@ export interface IndexSteps<Position> {
 /** Whether a step of the sweep found all that there was to do. */
 export type Swept = 'all' | 'part'
 
-/** What differs between databases. */
 export interface QueryDialect {
-  /** The name of the table of the entries. */
   readonly entries: string
   /** Stands behind the name of the table, and names the index to use. */
   useIndex(name: string): string

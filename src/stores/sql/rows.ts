@@ -59,7 +59,6 @@ export interface StateRow extends RowHead {
   readonly content?: unknown
 }
 
-/** The columns of a {@link RowHead}. */
 export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
 
 /** The columns of a row, without the content. */
@@ -70,7 +69,6 @@ export const FACTS: string =
 /** The content stands last: SQLite then finds the other columns without passing over it. */
 export const FACTS_AND_CONTENT: string = `${FACTS}, content`
 
-/** Makes the object that opens large content. */
 export type OpenContent = (id: number | string, size: number) => LargeBody
 
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
@@ -105,7 +103,6 @@ export function toPage<Row extends StateRow>(
   return rows.length > limit ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
 }
 
-/** What a reader finds. */
 export function toState(
   row: StateRow | undefined,
   { hidden = false }: Pick<ReadOptions, 'hidden'>,
@@ -212,7 +209,6 @@ export function encodeText(text: string): string {
   return text.replace(ALL_UNFIT, (unit) => '\u0001' + unit.charCodeAt(0).toString(16).padStart(4, '0'))
 }
 
-/** The text that `encodeText` was given. */
 export function decodeText(text: string): string {
   if (!text.includes('\u0001')) return text
   return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

@@ -41,7 +41,6 @@ interface SqliteHandleOptions {
   readonly reserve: number
   /** Notified when the disk was full. */
   readonly onShortage: () => void
-  /** Makes the tables. */
   readonly migrate: (handle: SqliteDatabase) => void
 }
 

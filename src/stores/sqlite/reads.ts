@@ -37,7 +37,6 @@ import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { SqliteStatements } from './statements.ts'
 
-/** The rows of the paths, as they are read. */
 export interface SqliteStates {
   /** As the store's own: waits, without blocking the process, while another process writes. */
   read(path: string, options?: ReadOptions): MaybePromise<StoredState>
@@ -123,7 +122,6 @@ const LONGEST_TURN = 10
 /** Rows that one statement counts: some milliseconds. */
 const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
 
-/** Makes pages by queries. */
 export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,

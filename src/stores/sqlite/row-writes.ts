@@ -9,7 +9,6 @@ import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { SqliteStatements } from './statements.ts'
 
-/** A state to write at a path. */
 export interface StateWrite {
   readonly path: string
   readonly content: Description
@@ -140,7 +139,6 @@ function hasTypeOnly({ contentEncoding, contentLanguage, filename }: Description
   return contentEncoding === undefined && contentLanguage === undefined && filename === undefined
 }
 
-/** The values of the columns that every write sets. */
 function valuesOf(
   version: string,
   { changed, strong }: Change,
@@ -153,7 +151,6 @@ function valuesOf(
   return [version, changed, strong ? 1 : 0, size, type, bytes, indexed?.index.version ?? null, values]
 }
 
-/** Runs a statement. @returns how many rows it has changed */
 function countChanges(statement: SqliteStatement, values: readonly SqliteValue[]): number {
   const { changes } = statement.run(...values) as { changes: number | bigint }
   return Number(changes)

@@ -5,10 +5,8 @@ import type { SqliteDatabase } from './handle.ts'
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 131_072
 
-type Migration = (prefix: string) => string
-
 /** What leads from each version of the schema to the next. Released steps never change. */
-const MIGRATIONS: readonly Migration[] = [
+const MIGRATIONS: readonly ((prefix: string) => string)[] = [
   (prefix) => `
     CREATE TABLE ${prefix}states (
       path TEXT NOT NULL PRIMARY KEY,

@@ -24,13 +24,11 @@ export interface Filter {
   readonly slot: number
   /** The key is one of these, ascending and different; they lie within the bounds and outside of `none`. */
   readonly any?: readonly Uint8Array[] | undefined
-  /** The key is none of these. */
   readonly none?: readonly Uint8Array[] | undefined
   readonly low?: Bound | undefined
   readonly high?: Bound | undefined
 }
 
-/** The conditions of a query by slot. */
 type Filters = ReadonlyMap<number, Filter>
 
 const ABSENT = encodeValue(null)

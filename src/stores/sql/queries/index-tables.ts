@@ -103,7 +103,6 @@ export function entryPlaceOf(place: number, state: number): number {
 /** Columns for values that a row of the entries has; the columns are `v1` to `v16`. */
 const SLOTS = 16
 
-/** The numbers of all slots: 1 to 16. */
 export const ALL_SLOTS: readonly number[] = Array.from({ length: SLOTS }, (_, i) => i + 1)
 
 /** The columns of an entry that hold keys, in the order of {@link EntryKeys}. */
@@ -137,7 +136,6 @@ export function joinKeys(keys: readonly Uint8Array[]): Uint8Array {
   return keys.length === 1 ? keys[0]! : Buffer.concat(keys)
 }
 
-/** The value that a key was made of. */
 export function decodeKey(key: Uint8Array): IndexedValue {
   const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength)
   if (bytes[0] === 1) return bytes[1] === 1

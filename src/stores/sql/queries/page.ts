@@ -31,7 +31,6 @@ export interface SelectedPage {
 
 export interface FoundMember {
   readonly sortKey: string
-  /** The place that it was found in. */
   readonly place: number
 }
 

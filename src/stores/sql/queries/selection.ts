@@ -21,7 +21,6 @@ import {
   type Window,
 } from './window.ts'
 
-/** The next members in the order. */
 export interface Selected {
   readonly found: readonly Found[]
   /** Where the search goes on, when it ended early: it has looked at too many members that do not match. */
@@ -114,7 +113,8 @@ function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, ne
     const edge = yield* readEdge(from)
     if (edge === undefined) return { found }
     if (from.most === FIRST_WINDOW) {
-      const start = stretch.after === undefined ? undefined : toFound(stretch.after)
+      const { after } = stretch
+      const start = after && { keys: after.key === undefined ? [] : [after.key], sortKey: after.sortKey }
       const whole = yield* fetchSelective(target, order, start, MOST_FETCHED)
       if (whole !== undefined) return { found: whole.slice(0, need) }
     }
@@ -123,10 +123,6 @@ function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, ne
     const after = { key: edge.keys[0], sortKey: edge.sortKey }
     from = { ...from, low: undefined, after, most: FURTHER_WINDOW }
   }
-}
-
-function toFound({ key, sortKey }: NonNullable<Window['after']>): Found {
-  return { keys: key === undefined ? [] : [key], sortKey }
 }
 
 /** The first key of the order has one of a few values: one after the other. */

@@ -158,7 +158,6 @@ export interface Found {
   readonly sortKey: string
 }
 
-/** A statement that the selection needs. */
 export interface WindowRequest {
   readonly kind: WindowKind
   readonly window: Window
