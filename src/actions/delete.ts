@@ -92,16 +92,13 @@ export function listFiles(
   pages = 1,
 ): MaybePromise<readonly string[]> {
   const { fileNames, context } = route
-  return andThen(
-    context.store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) }),
-    ({ items, next }) => {
-      const isFile = ({ path, filename }: StoredResource): boolean =>
-        fileNames === 'any' ? isOwnPath(route, path) : filename !== undefined
-      const files = items.filter(isFile).map((item) => item.path)
-      const all = [...found, ...files]
-      return next === undefined || pages === MAX_PAGES ? all : listFiles(route, path, signal, all, next, pages + 1)
-    },
-  )
+  const page = context.store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) })
+  return andThen(page, ({ items, next }) => {
+    const isFile = ({ path, filename }: StoredResource): boolean =>
+      fileNames === 'any' ? isOwnPath(route, path) : filename !== undefined
+    const all = [...found, ...items.filter(isFile).map((item) => item.path)]
+    return next === undefined || pages === MAX_PAGES ? all : listFiles(route, path, signal, all, next, pages + 1)
+  })
 }
 
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
@@ -117,11 +114,6 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   if (wanted === 'representation' && !isLargeBody(resource.body))
     return writtenReply(exchange, resource, 200, fields, 'without')
   const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')
-  return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), [
-    'Content-Type',
-    'application/json',
-    ...fields,
-    'Cache-Control',
-    cacheControlFor(exchange),
-  ])
+  const headers = ['Content-Type', 'application/json', ...fields, 'Cache-Control', cacheControlFor(exchange)]
+  return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), headers)
 }

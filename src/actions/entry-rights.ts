@@ -114,9 +114,7 @@ function orRefusal(ask: () => MaybePromise<boolean>): MaybePromise<boolean> {
 /** The item that a file belongs to: without it there is no file (RFC 9110 §15.5.5). */
 async function readParent(exchange: ResourceExchange, file: StoredResource): Promise<StoredResource | undefined> {
   const { collection } = splitPath(file.path)
-  const item = await exchange.route.context.store.read(
-    collection,
-    new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden }),
-  )
+  const { store } = exchange.route.context
+  const item = await store.read(collection, new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden }))
   return isResource(item) ? item : undefined
 }

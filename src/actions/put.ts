@@ -204,11 +204,6 @@ function createReply(exchange: ResourceExchange, result: Written, isVerbatim: bo
     return isCreated ? emptyReply(201, fields) : { status: 204, headers: fields }
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
-  return writtenReply(
-    exchange,
-    result.resource,
-    isCreated ? 201 : 200,
-    fields,
-    isVerbatim ? 'with-validators' : 'without',
-  )
+  const validators = isVerbatim ? 'with-validators' : 'without'
+  return writtenReply(exchange, result.resource, isCreated ? 201 : 200, fields, validators)
 }

@@ -36,7 +36,12 @@ export function stamp(
   const { owned, rest } = splitProperties(document.value, properties)
   // A value of its own: the hook may change it in place, and another attempt begins with what was sent.
   const value = JSON.parse(JSON.stringify(rest)) as JsonValue
-  return andThen(beforeWrite(value, contextOf(exchange, about)), (result: unknown) => {
+  const { now, limits } = exchange.route.context
+  const { kind, current: replaced } = about
+  const current = replaced && viewReplaced(replaced, limits.bodySize)
+  const { principal, params } = exchange
+  const context: WriteContext = { kind, current, principal, request: exchange, now: new Date(now()), params }
+  return andThen(beforeWrite(value, context), (result: unknown) => {
     const text = formatGiven(result, `beforeWrite of ${definition}`)
     const given = text === undefined ? undefined : splitProperties(JSON.parse(text) as JsonValue, properties).rest
     // An item has an id, and is an object.
@@ -52,19 +57,6 @@ export function stamp(
       return joinProperties(valid, owned)
     })
   })
-}
-
-function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteContext {
-  const { principal, params, route } = exchange
-  const { now, limits } = route.context
-  return {
-    kind,
-    current: current && viewReplaced(current, limits.bodySize),
-    principal,
-    request: exchange,
-    now: new Date(now()),
-    params,
-  }
 }
 
 /** Puts the properties of the server back: the id in front, where clients expect it. */

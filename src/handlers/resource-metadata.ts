@@ -56,9 +56,8 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
           headers: { Allow: METHODS, 'Access-Control-Allow-Origin': '*' },
         })
       }
-      return evaluateConditions(exchange, readConditions(exchange), validators, Date.now()) === 'not-modified'
-        ? unchanged
-        : found
+      const outcome = evaluateConditions(exchange, readConditions(exchange), validators, Date.now())
+      return outcome === 'not-modified' ? unchanged : found
     },
   }
 }

@@ -92,9 +92,10 @@ function describeOperation(facts: Facts, method: DescribedMethod, context: Docum
   const { view, components, schemas } = context
   const verb = facts.isListing && method === 'GET' ? 'list' : VERBS[method]
   const isReplaceOrCreate = method === 'PUT' && facts.createsByPut
+  const name = facts.documentation.title ?? facts.pattern
   return {
     operationId: context.nameOperation(verb + namePath(facts.pattern)),
-    summary: `${capitalize(verb)}${isReplaceOrCreate ? ' or create' : ''} ${facts.documentation.title ?? facts.pattern}`,
+    summary: `${verb[0]!.toUpperCase()}${verb.slice(1)}${isReplaceOrCreate ? ' or create' : ''} ${name}`,
     description: describeInWords(facts, method, context),
     tags: [tagOf(facts)],
     ...(facts.documentation.isDeprecated && { deprecated: true }),
@@ -148,10 +149,6 @@ function describeVerb(facts: Facts, method: DescribedMethod): string {
       if (deletion.isQueued) return 'Has the resource removed later.'
       return deletion.isSoft ? 'Hides the resource; PUT restores it.' : 'Removes the resource.'
   }
-}
-
-function capitalize(text: string): string {
-  return text[0]!.toUpperCase() + text.slice(1)
 }
 
 /** The credentials that an operation takes; `{}` among them where it goes on without. */
