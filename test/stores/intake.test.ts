@@ -173,6 +173,18 @@ describe('the content of one call', () => {
     await vi.waitFor(() => expect(abandoned).toHaveLength(2), 30_000)
     expect(abandoned).not.toContain(taken[1]!.id)
   })
+
+  it('is given up by a write that found a conflict', async () => {
+    const { intake, abandoned } = createSink()
+    const contents = [contentOf(pieces(BATCH, 300))]
+    let taken: readonly Taken[] = []
+    await intake.takeAndCommit(contents, {}, (held) => {
+      taken = held(contents)!
+      return { outcome: 'conflict' }
+    })
+    await turns()
+    expect(abandoned).toEqual([taken[0]!.id])
+  })
 })
 
 describe('moveChunks', () => {
