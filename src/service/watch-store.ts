@@ -29,34 +29,34 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
     throw error
   }
 
-  /** Makes a call, and reports how it ends. */
-  function observe<Value>(kind: 'read' | 'write', call: () => MaybePromise<Value>): MaybePromise<Value> {
-    const done = (value: Value): Value => {
+  /** Makes calls, and reports how each ends. */
+  function observe(kind: 'read' | 'write'): <Value>(call: () => MaybePromise<Value>) => MaybePromise<Value> {
+    const done = <Value>(value: Value): Value => {
       if (failing !== 'nothing') succeed(kind)
       return value
     }
-    return orElse(
-      () => andThen(call(), done),
-      (error) => fail(kind, error),
-    )
+    const failed = (error: unknown): never => fail(kind, error)
+    return (call) => orElse(() => andThen(call(), done), failed)
   }
+  const reading = observe('read')
+  const writing = observe('write')
 
   function change<Result extends ChangeResult>(
     method: 'write' | 'create' | 'remove',
     call: () => MaybePromise<Result>,
   ): MaybePromise<Result> {
-    return observe('write', () => andThen(call(), (result) => checkChange(method, result)))
+    return writing(() => andThen(call(), (result) => checkChange(method, result)))
   }
 
   return {
     ...(store.supports && { supports: store.supports }),
-    read: (path, options) => observe('read', () => store.read(path, options)),
+    read: (path, options) => reading(() => store.read(path, options)),
     list: (collection, options) =>
-      observe('read', () => andThen(store.list(collection, options), (page) => checkPage(page, options))),
+      reading(() => andThen(store.list(collection, options), (page) => checkPage(page, options))),
     write: (path, content, options) => change('write', () => store.write(path, content, options)),
     create: (collection, content, options) => change('create', () => store.create(collection, content, options)),
     remove: (path, options) => change('remove', () => store.remove(path, options)),
-    ...(store.stage && { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
+    ...(store.stage && { stage: (body, options) => writing(() => store.stage!(body, options)) }),
   }
 }
 
