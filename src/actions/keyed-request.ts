@@ -197,7 +197,7 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     // Of the server as well: where no name or no room is left, a repetition needs neither.
     const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
     if (keyed === undefined || !isRefusal) throw error
-    // Of content that was refused while it was read, or for its digest, there is no fingerprint, and it is not read again.
+    // Content that was refused while it was read, or for its digest, has no fingerprint, and cannot be read again.
     const { state } = keyed.fingerprint
     if (state === 'partial' || (state === 'unread' && exchange.bodyState !== 'unread')) throw error
     return answerOrRefuse(exchange, error)

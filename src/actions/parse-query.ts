@@ -70,6 +70,7 @@ export function parseQuery(parameters: readonly QueryParameter[], rules: QueryRu
   const where = [...filters.values()].flatMap((filter) => parseFilter(filter, fail) ?? [])
   const orderBy = parseSort(others.get('sort'), rules, fail)
   const limit = parseLimit(others.get('limit'), fail)
+  // Checked here; what it asks for is decided before, by the target.
   parseFlag('deleted', others.get('deleted'), fail)
   const parsed: ParsedQuery = {
     where,

@@ -70,7 +70,7 @@ export async function sendContent(
   content: RequestContent | undefined,
 ): Promise<FetchResponse> {
   const send = fetch ?? (globalThis.fetch as Fetch | undefined)
-  if (send === undefined) throw new UsageError('There is no global fetch. Give the client the option "fetch".')
+  if (send === undefined) throw new UsageError('There is no global fetch: set the option "fetch" of the client.')
   const { body, onProgress } = content ?? {}
   if (onProgress === undefined) return withoutText(body, () => send(url, { ...options, body } as FetchOptions))
   const blob = body as Blob
@@ -82,7 +82,10 @@ export async function sendContent(
   return withoutText(stream, () => send(url, { ...options, body: stream, duplex: 'half' }))
 }
 
-/** Sends content that cannot become text: a `fetch` that does not know its class would send `[object Blob]`. */
+/**
+ * Sends content that cannot become text meanwhile: a `fetch` that does not know its class would send `[object Blob]`. The
+ * content of a program gets a `toString` for that time, since only the `fetch` knows which classes it takes.
+ */
 async function withoutText(body: unknown, send: () => Promise<FetchResponse>): Promise<FetchResponse> {
   if (typeof body !== 'object' || body === null) return send()
   const refuse = () => {
