@@ -71,11 +71,12 @@ const slowStores = new WeakSet<ResourceStore>()
 /**
  * Whether the record is looked for only by the write, which finds it there in any case: one round trip less for a small
  * creation. No state stands between, and a refusal looks for the record before it is sent. A repetition then takes a name
- * that stays unused.
+ * that stays unused. A hook is not called for a repetition: with one, the record is read first.
  */
 function isLeftToWrite(exchange: ResourceExchange): boolean {
   const { method, conditions, route } = exchange
-  if (method !== 'POST' || conditions !== undefined || !slowStores.has(route.context.store)) return false
+  if (method !== 'POST' || conditions !== undefined || route.beforeWrite !== undefined) return false
+  if (!slowStores.has(route.context.store)) return false
   return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
 }
 

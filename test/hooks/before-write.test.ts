@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { WriteContext } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
@@ -119,6 +119,18 @@ describe('beforeWrite', () => {
       ['ada', null, {}],
       ['ada', '1', { id: '1' }],
     ])
+  })
+
+  it('is not called for a repetition under an Idempotency-Key, however long the store takes', async () => {
+    const beforeWrite = vi.fn((value: Task) => value)
+    const inner = memoryStore()
+    const store: ResourceStore = { ...inner, read: async (...values) => inner.read(...values) }
+    const tasks = collection({ schema: Task, idempotency: 'required', beforeWrite })
+    target = await startService({ resources: { '/tasks': tasks } }, store)
+    const post = (key: string) => target!.send('POST', '/tasks', { fields: idempotent(key), body: '{"title":"a"}' })
+    const ids = []
+    for (const key of ['a', 'b', 'b', 'a', 'c']) ids.push((await post(key)).json().id)
+    expect([ids, beforeWrite.mock.calls.length]).toEqual([[1, 2, 2, 1, 3], 3])
   })
 
   it('runs again, from what was sent, when another request was faster', async () => {
