@@ -2,7 +2,7 @@ import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-text.ts'
-import { andThen, atOnce, isPromise } from '../core/maybe-promise.ts'
+import { andThen } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { formatPath } from '../protocol/request-target.ts'
@@ -28,7 +28,7 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadFileTarget } from './state.ts'
-import { type Document, WrittenDocument } from './validation.ts'
+import { type Document, readGiven, WrittenDocument } from './validation.ts'
 import { checkConflict } from './write-states.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
@@ -38,12 +38,10 @@ export interface ItemContent {
   readonly given: JsonObject
 }
 
-/** What an item says of a file. @throws TypeError for a promise: it would be stored as an empty object */
+/** What an item says of a file. @throws TypeError for a promise, a Map and the like */
 export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
   if (describe === undefined) return { ...facts }
-  const summary = atOnce(describe(facts))
-  if (!isPromise(summary)) return summary
-  throw new TypeError('"describe" of a file must return its description, not a promise: the item does not wait for it.')
+  return readGiven(describe(facts), '"describe" of a file')
 }
 
 /** @throws HttpError 422 */

@@ -7,7 +7,7 @@ import type { ChangeKind, WriteContext } from './hook-types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
-import { type Document, formatGiven, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
+import { type Document, readGiven, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
 
 /** What `beforeWrite` is called about. */
 export interface Stamp {
@@ -42,8 +42,8 @@ export function stamp(
   const { principal, params } = exchange
   const context: WriteContext = { kind, current, principal, request: exchange, now: new Date(now()), params }
   return andThen(beforeWrite(value, context), (result: unknown) => {
-    const text = formatGiven(result, `beforeWrite of ${definition}`)
-    const given = text === undefined ? undefined : splitProperties(JSON.parse(text) as JsonValue, properties).rest
+    const kept = readGiven(result, `beforeWrite of ${definition}`)
+    const given = kept === undefined ? undefined : splitProperties(kept, properties).rest
     // An item has an id, and is an object.
     if (given === undefined || (properties.includes('id') && !isJsonObject(given))) {
       throw new TypeError(`beforeWrite of ${definition} must return the value to store.`)

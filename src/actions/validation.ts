@@ -110,6 +110,12 @@ export function formatGiven(value: unknown, giver: string): string | undefined {
   })
 }
 
+/** The JSON that a function of the user gave, as a value of its own. @see formatGiven */
+export function readGiven(value: unknown, giver: string): JsonValue | undefined {
+  const text = formatGiven(value, giver)
+  return text === undefined ? undefined : (JSON.parse(text) as JsonValue)
+}
+
 /** Whether a schema gave back what it got. One that gives back the very object may have changed it in place. */
 function isUnchanged(output: JsonValue, input: JsonValue, text: string, idMember: Route['idMember']): boolean {
   if (output !== input) return equalJson(output, input)

@@ -6,9 +6,9 @@ import { indexOwnContent } from '../actions/indexing.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { splitProperties } from '../actions/server-properties.ts'
-import { idOf } from '../actions/validation.ts'
+import { idOf, readGiven } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
-import type { JsonObject } from '../core/json.ts'
+import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import { inTime } from './in-time.ts'
@@ -106,7 +106,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     if (value === undefined) return
     // `process` would wait for an abort that has been: the service has closed while the store was asked.
     signal.throwIfAborted()
-    const members = await known.process?.({
+    const found = await known.process?.({
       path: record.path,
       id: idOf(splitPath(record.path).name, 'integer'),
       value,
@@ -126,6 +126,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       attempt: record.attempts,
       signal,
     })
+    const members = readGiven(found, `process of ${record.pattern}`) ?? {}
+    if (!isJsonObject(members)) throw new TypeError(`process of ${record.pattern} must return properties of the item.`)
     await inTime(settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record)))
   }
 

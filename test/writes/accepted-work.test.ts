@@ -152,6 +152,19 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
+  it.each([
+    ['a promise below a property', () => ({ pages: Promise.reject(new Error('away')) })],
+    ['a map', () => new Map([['pages', 3]])],
+    ['a list', () => ['pages']],
+    ['text', () => 'pages'],
+  ])('fails where its work gives %s, of which JSON has no properties', async (_, process) => {
+    const target = await start(process as never, { maxAttempts: 1 })
+    await target.send('POST', '/jobs', jsonOf({}))
+    const failed = (await until(target, '/jobs/1', 'failed')).json()
+    expect(failed).toEqual({ id: 1, state: 'failed', problem: expect.objectContaining({ status: 500 }) })
+    await target.close()
+  })
+
   it('can be removed before its work is done: the removal wins', async () => {
     const { opened, open } = gate()
     let runs = 0

@@ -214,17 +214,19 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   })
 })
 
-describe('a "describe" that returns a promise, which the item does not wait for', () => {
+describe('a "describe" that returns what JSON has no properties of', () => {
   it.each([
-    ['fulfilled', () => Promise.resolve({ size: 5 })],
-    ['rejected', () => Promise.reject(new Error('away'))],
-  ])('is 500, and ends no process: %s', async (_, promise) => {
+    ['a promise that is fulfilled', () => Promise.resolve({ size: 5 })],
+    ['a promise that is rejected', () => Promise.reject(new Error('away'))],
+    ['a promise below a property', () => ({ size: 5, checks: [Promise.reject(new Error('away'))] })],
+    ['a map', () => new Map([['size', 5]])],
+  ])('is 500, and ends no process: %s', async (_, describe) => {
     const rejected: unknown[] = []
     const onRejection = (error: unknown): void => void rejected.push(error)
     process.on('unhandledRejection', onRejection)
     try {
       const onError = (): void => {}
-      const files = { file: { replaceable: true, describe: promise as never } }
+      const files = { file: { replaceable: true, describe: describe as never } }
       await start({ files, methods: ['POST', 'GET'] }, { onError })
       expect((await target.send('POST', '/docs', UPLOAD)).status).toBe(500)
       const none = await target.send('POST', '/docs', multipartOf([{ name: 'title', content: 'U' }]))
