@@ -75,7 +75,8 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
   const { cache, url } = call
   cache.forget(url)
   const location = headers.get('content-location')
-  const isRepresentation = location !== null && new URL(location, answer.url).href === url
+  const isRepresentation =
+    location !== null && URL.canParse(location, answer.url) && new URL(location, answer.url).href === url
   if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
     return describeDocument(answer, url)
   }

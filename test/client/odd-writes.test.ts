@@ -5,6 +5,7 @@ import { start } from './servers.ts'
 it.each([
   ['another path', { 'Content-Location': '/report', ETag: '"r"' }],
   ['its path, and no tag', { 'Content-Location': '/a' }],
+  ['a malformed path', { 'Content-Location': 'http://[', ETag: '"r"' }],
 ])('reads what was written where the answer has the content of %s (RFC 9110 §8.7)', async (_, headers) => {
   const base = await start((req, res) => {
     const isRead = req.method === 'GET'
