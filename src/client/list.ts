@@ -59,10 +59,10 @@ export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown>
     for (let count = 1, keepAt = 1; next !== undefined; count++) {
       const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
-      const total = answer.headers.get('x-total-count')
+      const total = answer.headers.get('x-total-count') ?? ''
       const items = parseContent(answer)
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
-      yield { ok: true, status: 200, items, total: total ? Number(total) : undefined }
+      yield { ok: true, status: 200, items, total: /^\d+$/.test(total) ? Number(total) : undefined }
       const target = findNext(answer.headers.get('link'))
       const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)
       if (count === keepAt) {
