@@ -70,7 +70,8 @@ export function fileContents(options: FileContentsOptions): ContentStore {
       making = undefined
     })
     await making
-    await mkdir(folder, { recursive: true })
+    // Not recursive: that reports a full disk as ENOENT.
+    await mkdir(folder).catch(ignorePresent)
     // Also when it was there: another process may have made it and not yet synchronized it.
     await synchronize(directory)
     folders.add(folder)
@@ -216,6 +217,10 @@ function refuseAbsent(error: unknown): never {
 
 function ignoreAbsent(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+}
+
+function ignorePresent(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
 }
 
 function toHttpError(error: unknown): unknown {

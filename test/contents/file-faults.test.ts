@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { constants, existsSync } from 'node:fs'
+import { constants, existsSync, statfsSync } from 'node:fs'
 import {
   mkdir,
   mkdtemp,
@@ -75,6 +75,18 @@ describe('fileContents with a directory that fails', () => {
     expect(await listKeys(fileContents({ directory: disk.folder }))).toHaveLength(1)
     expect((await put('/new', createBytes(1_500_000, 3))).status).toBe(201)
     expect(errors.every((error) => (error as { status?: number }).status === 507)).toBe(true)
+  })
+
+  it.each(realDisks)('answers 507 where there is no room for a further folder: %s', async (kind) => {
+    const disk = createSmallDisk(kind, 4_000_000)
+    closers.push(() => disk.remove())
+    const { put } = await serve(disk.folder)
+    expect((await put('/kept', createBytes(10_000, 1))).status).toBe(201)
+    const { files, ffree } = statfsSync(disk.folder)
+    execFileSync('mount', ['-o', `remount,nr_inodes=${files - ffree}`, disk.folder])
+    expect((await put('/new', createBytes(10_000, 2))).status).toBe(507)
+    execFileSync('mount', ['-o', 'remount,nr_inodes=100', disk.folder])
+    expect((await put('/new', createBytes(10_000, 2))).status).toBe(201)
   })
 
   it.each(['ENOSPC', 'EDQUOT', 'EFBIG'])('answers 507 where the system says %s, and leaves no part', async (code) => {

@@ -95,6 +95,26 @@ describe('createCheckout, how a connection is given back', () => {
     },
   )
 
+  it('closes a connection whose wait for a synchronous standby was canceled, and does not acknowledge the commit', async () => {
+    const canceled = { routine: 'SyncRepWaitForLSN' }
+    pool.client.answer = async () => {
+      pool.client.emit('notice', canceled)
+      return { rows: [1] }
+    }
+    expect(await failureOf(run())).toMatchObject({ message: expect.stringContaining('the standby was canceled') })
+    expect(pool.client.released).toEqual([true])
+  })
+
+  it('does not take the canceled wait of other code, or another notice, for its own', async () => {
+    expect(await run()).toEqual([1])
+    pool.client.emit('notice', { routine: 'SyncRepWaitForLSN' })
+    pool.client.answer = async () => {
+      pool.client.emit('notice', { routine: 'DefineIndex' })
+      return { rows: [2] }
+    }
+    expect(await run()).toEqual([2])
+  })
+
   it('closes a connection whose query throws', async () => {
     pool.client.query = () => {
       throw new TypeError('The client is closed.')

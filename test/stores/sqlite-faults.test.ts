@@ -92,6 +92,7 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
   it.each([
     ['its path', ''],
     ['the path of its log', '-wal'],
+    ['the path of the index of its log', '-shm'],
   ])(
     'acknowledges no write while another file, or none, is at %s: it would be gone with the process',
     async (_, suffix) => {

@@ -10,6 +10,8 @@ import { createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 
 /** The code with which files cannot be opened now. */
 const opening = vi.hoisted(() => ({ failure: undefined as string | undefined }))
+/** The code with which files cannot be removed now. */
+const removing = vi.hoisted(() => ({ failure: undefined as string | undefined }))
 
 vi.mock('node:fs', async (load) => {
   const fs = await load<typeof import('node:fs')>()
@@ -18,6 +20,10 @@ vi.mock('node:fs', async (load) => {
     openSync(...values: Parameters<typeof fs.openSync>) {
       if (opening.failure !== undefined) throw Object.assign(new Error('open'), { code: opening.failure })
       return fs.openSync(...values)
+    },
+    rmSync(...values: Parameters<typeof fs.rmSync>) {
+      if (removing.failure !== undefined) throw Object.assign(new Error('unlink'), { code: removing.failure })
+      fs.rmSync(...values)
     },
     statfsSync(path: string) {
       const room = findSimulatedRoom(path)
@@ -261,6 +267,31 @@ describe('sqliteStore, the reserve', () => {
     }
     await until(() => existsSync(reserve), 'The reserve is not there again.')
     expect(await write()).toBe('replaced')
+    await store.close?.()
+    await file.remove()
+  })
+
+  it('may stay where its folder is read-only by now: what does not fit is 507 all the same', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    let isFull = false
+    const store = sqliteStore({
+      exec(sql) {
+        if (isFull && sql === 'COMMIT') throw Object.assign(new Error('full'), { code: 'SQLITE_FULL', rawCode: 13 })
+        return handle.exec(sql)
+      },
+      prepare: (sql) => handle.prepare(sql),
+    })
+    const write = () => outcomeOf(() => store.write('/a', text('a'), { expect: 'any' }))
+    isFull = true
+    removing.failure = 'EACCES'
+    try {
+      expect(await write()).toBe(507)
+    } finally {
+      removing.failure = undefined
+    }
+    isFull = false
+    expect(await write()).toBe('created')
     await store.close?.()
     await file.remove()
   })

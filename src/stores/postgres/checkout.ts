@@ -115,6 +115,7 @@ export function createCheckout(
     let isSilent = false
 
     function send(query: PostgresQuery): Promise<unknown[]> {
+      unconfirmed.delete(client)
       return new Promise((resolve, reject) => {
         const watch = watchIdle(statementTimeout, () => {
           isSilent = true
@@ -128,6 +129,7 @@ export function createCheckout(
 
         try {
           client.query(query).then((result) => {
+            if (unconfirmed.has(client)) return fail(new Error('The wait for the standby was canceled.'))
             stopWatch(watch)
             resolve((result as { readonly rows?: unknown[] } | undefined)?.rows ?? [])
           }, fail)
@@ -151,14 +153,22 @@ export function createCheckout(
 }
 
 const guarded = new WeakSet<object>()
+/** Connections with a commit that no standby has confirmed. */
+const unconfirmed = new WeakSet<object>()
 /** The limits that stores have set on pools that had none. */
 const limited = new WeakMap<PostgresPool, number>()
 
-/** An `error` event without a listener would end the process; the query that fails reports the loss. */
+/**
+ * An `error` event without a listener would end the process; the query that fails reports the loss. Where an administrator
+ * cancels the wait for a synchronous standby (`pg_cancel_backend`), the commit succeeds with a warning.
+ */
 function guardClient(client: PostgresClient): void {
   if (guarded.has(client)) return
   guarded.add(client)
   client.on('error', () => {})
+  client.on('notice', ({ routine }) => {
+    if (routine === 'SyncRepWaitForLSN') unconfirmed.add(client)
+  })
 }
 
 function guardPool(pool: PostgresPool): void {

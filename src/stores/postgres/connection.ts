@@ -28,6 +28,7 @@ export interface PostgresClient {
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
   /** `I`, `T` or `E`: idle, in a transaction, or in one that has failed. */
   getTransactionStatus?(): unknown
   /** The socket, which is destroyed when the database has fallen silent. */

@@ -86,12 +86,13 @@ export function openSqliteHandle(
 }
 
 /**
- * Makes what refuses a write once another file, or none, is at the path of the database or of its log: SQLite goes on in those
- * that it has opened, and what it acknowledges would be gone with the process.
+ * Makes what refuses a write once another file, or none, is at the path of the database, of its log or of the index of the log:
+ * SQLite goes on in those that it has opened, and what it acknowledges would be gone with the process. The locks are in the
+ * index: processes that have different ones write over each other.
  */
 function createFileCheck(file: string): () => void {
   const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
-  const opened = file === '' ? [] : [file, `${file}-wal`].map((path) => ({ path, inode: inodeOf(path) }))
+  const opened = file === '' ? [] : [file, `${file}-wal`, `${file}-shm`].map((path) => ({ path, inode: inodeOf(path) }))
   return () => {
     const lost = opened.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)
     if (lost === undefined) return

@@ -39,8 +39,13 @@ export function createReserve(file: string, most: number): Reserve {
 
   function release(): boolean {
     if (!isPossible || held() === 0) return false
-    rmSync(path, { force: true })
-    return true
+    try {
+      rmSync(path, { force: true })
+      return true
+    } catch {
+      // The folder is read-only by now.
+      return false
+    }
   }
 
   function allocate(from: number, to: number): void {
