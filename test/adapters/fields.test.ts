@@ -53,6 +53,7 @@ function onKoa(App: typeof Koa): VaryHost {
       app.use((context) => {
         if (context.path === '/fail') throw new Error('failed')
         context.set('Vary', 'Accept')
+        if (context.path === '/open') context.set('Access-Control-Allow-Origin', '*')
         context.body = content
       })
       return createServer(app.callback())
@@ -72,6 +73,7 @@ function onExpress(create: typeof express): VaryHost {
       app.get('/fail', () => {
         throw new Error('failed')
       })
+      app.get('/open', (_req, res) => void res.set('Access-Control-Allow-Origin', '*').send(content))
       app.use((_req, res) => void res.vary('Accept').send(content))
       app.use(((_error, _req, res, _next) => void res.sendStatus(500)) as express.ErrorRequestHandler)
       return createServer(app)
@@ -95,8 +97,9 @@ const varyHosts: Readonly<Record<string, VaryHost>> = {
         res.statusCode = 500
         res.end('failed')
       }) as connect.ErrorHandleFunction)
-      app.use((_req, res) => {
+      app.use((req, res) => {
         res.appendHeader('Vary', 'Accept')
+        if (req.url === '/open') res.setHeader('Access-Control-Allow-Origin', '*')
         res.end(content)
       })
       return createServer(app)
@@ -114,6 +117,7 @@ const varyHosts: Readonly<Record<string, VaryHost>> = {
       app.get('/fail', () => {
         throw new Error('failed')
       })
+      app.get('/open', (_request, reply) => void reply.header('Access-Control-Allow-Origin', '*').send(content))
       app.get('/', (_request, reply) => void reply.header('Vary', 'Accept').type('text/plain').send(content))
       await app.ready()
       return app.server
@@ -133,6 +137,7 @@ const varyHosts: Readonly<Record<string, VaryHost>> = {
       app.get('/fail', () => {
         throw new Error('failed')
       })
+      app.get('/open', (context) => context.text(content, 200, { 'Access-Control-Allow-Origin': '*' }))
       app.get('/', (context) => context.text(content, 200, { Vary: 'Accept' }))
       return createAdaptorServer({ fetch: app.fetch }) as Server
     },
@@ -156,6 +161,11 @@ describe.each(Object.entries(varyHosts))('Vary on %s (RFC 9110 §12.5.5)', (_nam
       ['access-control-allow-origin', ORIGIN],
     ])
     await expect.poll(() => seen.map(([status, vary]) => [status, ...namesOf(vary)])).toEqual([[200, ...expected]])
+  })
+
+  it('leaves another field as the route says it', async () => {
+    const port = await listen(create(pieces, () => {}))
+    expect((await send(port, { target: '/open', fields })).field('access-control-allow-origin')).toBe('*')
   })
 
   it('has what the pieces say on the host’s answer to an error', async () => {

@@ -4,7 +4,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { type Context, Hono, type MiddlewareHandler, type Next } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { compress } from 'hono/compress'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { auth } from '../../src/handlers/auth.ts'
@@ -238,6 +238,20 @@ describe('honoMiddleware', () => {
     expect(contentOf(heads[0]!)).toBe(text)
     expect(heads[1]).toMatch(/\r\n\r\n$/)
     expect(heads[2]).toMatch(/\r\n\r\ntext$/)
+  })
+
+  it('leaves the answer alone that has been written: the host says of none that its client has left', async () => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    const app = new Hono()
+    app.use(honoMiddleware(createService()))
+    const port = await listen(serverOf(app))
+    const content = 'x'.repeat(2_000_000)
+    const put = { method: 'PUT', target: '/files/a', fields: ['Content-Type: text/plain'], body: content }
+    expect((await send(port, put)).status).toBe(201)
+    expect((await send(port, { target: '/files/a' })).text).toBe(content)
+    await sleep(10)
+    expect(info.mock.calls).toEqual([])
+    info.mockRestore()
   })
 
   it('sends content whole that is under way when middleware around gives up, as timeout() does', async () => {

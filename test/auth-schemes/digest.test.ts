@@ -311,6 +311,17 @@ describe('digest', () => {
     })
   })
 
+  it.each([
+    [4999, 200],
+    [5001, 401],
+  ])('takes the nonce of a process whose clock is %d ms ahead, where nonces are shared: %d', async (ahead, status) => {
+    const server = await serve({ shared: { key: Buffer.alloc(32, 1), claim: () => true } })
+    const now = Date.now()
+    const { challenges } = await server.send()
+    vi.setSystemTime(now - ahead)
+    expect((await server.send({ headers: { Authorization: answerChallenge(challenges[0]) } })).status).toBe(status)
+  })
+
   it('keeps a copy of the shared key, which nothing changes', async () => {
     const key = Buffer.alloc(32, 1)
     const server = await serve({ shared: { key, claim: () => true } })

@@ -40,6 +40,33 @@ it('keeps what it reads again longer than what it read once', async () => {
   expect(statuses).toEqual(['200 /a', '200 /b', '304 /a', '200 /c', '304 /a'])
 })
 
+it('keeps content of 100,000 characters at most', async () => {
+  const asked: unknown[] = []
+  const base = await start((req, res) => {
+    asked.push(req.headers['if-none-match'])
+    const text = JSON.stringify('x'.repeat(Number(req.url!.slice(1)) - 2))
+    res.writeHead(200, { 'Content-Type': 'application/json', ETag: '"1"' }).end(text)
+  })
+  const client = createResourceClient(base)
+  for (const path of ['/100000', '/100000', '/100001', '/100001']) await client.read(path)
+  expect(asked).toEqual([undefined, '"1"', undefined, undefined])
+})
+
+it('reads without the tag of before what it has written or removed', async () => {
+  const asked: string[] = []
+  const base = await start((req, res) => {
+    asked.push(`${req.method} ${req.headers['if-none-match'] ?? 'without'}`)
+    if (req.method !== 'GET') return res.writeHead(204).end()
+    return res.writeHead(200, { 'Content-Type': 'application/json', ETag: '"1"' }).end('{}')
+  })
+  const client = createResourceClient(base)
+  await client.read('/a')
+  await client.replace('/a', 'any', {})
+  await client.remove('/a', 'any')
+  await client.read('/a')
+  expect(asked).toEqual(['GET without', 'PUT without', 'GET without', 'DELETE without', 'GET without'])
+})
+
 it('limits the time of an upload only where that is asked for', async () => {
   const base = await start((req, res) => {
     req.resume()

@@ -77,9 +77,23 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
   })
 
   it('keeps at most 64 files open without a reader', async () => {
-    const names = await Promise.all(Array.from({ length: 200 }, (_, index) => createFile(String(index))))
-    for (const name of names) files.release(await files.acquire(name))
-    await expect.poll(countOpen, { interval: 5 }).toBeLessThanOrEqual(64)
+    const names = await Promise.all(Array.from({ length: 66 }, (_, index) => createFile(String(index))))
+    // None is closed for its age.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    const opened: unknown[] = []
+    for (const name of names) {
+      const file = await files.acquire(name)
+      opened.push(file)
+      files.release(file)
+    }
+    vi.useRealTimers()
+    await untilOpen(64)
+    for (const [index, name] of names.entries()) {
+      const file = await files.acquire(name)
+      expect([index, file === opened[index]]).toEqual([index, index < 64])
+      files.release(file)
+      files.forget(name)
+    }
     await untilOpen(0)
   })
 

@@ -65,6 +65,21 @@ it('knows a proxy by its address, whatever zone that is in', () => {
   expect(isTrusted({ ...peer, address: 'fd00::1%eth0' })).toBe(false)
 })
 
+it.each([
+  ['192.0.2.1/32', '192.0.2.1', '192.0.2.0'],
+  ['2001:db8::1/128', '2001:db8::1', '2001:db8::2'],
+  ['0.0.0.0/0', '192.0.2.1', '2001:db8::1'],
+])('takes %s for the proxies that it names', (entry, inside, outside) => {
+  const isTrusted = createProxyTrust(entry)
+  const peer = { isEncrypted: false, isLocal: false }
+  expect(isTrusted({ ...peer, address: inside })).toBe(true)
+  expect(isTrusted({ ...peer, address: outside })).toBe(false)
+})
+
+it.each(['192.0.2.1/33', '2001:db8::1/129'])('refuses %s, which has no such prefix', (entry) => {
+  expect(() => createProxyTrust(entry)).toThrow(`"trustProxy" has "${entry}"`)
+})
+
 it('takes no client that has left for one on this machine', () => {
   const socket = new Socket()
   const req = { socket, headers: {}, httpVersionMajor: 1 } as IncomingMessage

@@ -1,5 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import { expect, it } from 'vitest'
-import { connectionOf, decideInOrder, type InFlight } from '../../src/core/connection.ts'
+import { connectionOf, decideInOrder, type InFlight, isBehindLast } from '../../src/core/connection.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 
 it.each(['GET', 'PUT'])(
@@ -21,3 +22,15 @@ it.each(['GET', 'PUT'])(
     expect(before?.inFlight?.decision).toBeUndefined()
   },
 )
+
+it('a request is behind a last answer that is not its own (RFC 9112 §9.6)', () => {
+  const socket = { writableEnded: false }
+  const last = { socket: null, shouldKeepAlive: false }
+  connectionOf(socket).answer = last as ServerResponse
+  const isBehind = (res: object): boolean => isBehindLast({ req: { socket }, res } as unknown as Exchange)
+  expect(isBehind({ socket: null, shouldKeepAlive: true })).toBe(true)
+  // A second handler may answer it, where the first could not.
+  expect(isBehind(last)).toBe(false)
+  last.shouldKeepAlive = true
+  expect(isBehind({ socket: null, shouldKeepAlive: true })).toBe(false)
+})

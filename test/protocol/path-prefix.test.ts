@@ -129,6 +129,9 @@ describe('listReadings', () => {
     expect(listReadings(`/%61${'a'.repeat(9000)}`)).toBeUndefined()
     expect(listReadings(`/%61${'a'.repeat(4092)}`)).toHaveLength(2)
     expect(listReadings(`/%61${'a'.repeat(4093)}`)).toBeUndefined()
+    // These have 64 and 65.
+    expect(listReadings('/%2f;a//\t\\//')).toHaveLength(64)
+    expect(listReadings('//;a..//.\\b://b:/..\t')).toBeUndefined()
   })
 
   it('is done with 64 kB of anything in a moment, by count of readings', () => {

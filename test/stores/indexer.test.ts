@@ -108,6 +108,21 @@ describe('createIndexer', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('remembers a thousand failures, the newest', async () => {
+    const read = vi.fn(async () => {
+      throw new Error('The disk is gone.')
+    })
+    const ignore = () => {}
+    subscribe('http-resource-service:failure', ignore)
+    const { indexer } = createSteps([], { read })
+    for (let n = 0; n <= 1000; n++) await indexer.run(`/${n}`, INDEX)
+    unsubscribe('http-resource-service:failure', ignore)
+    await indexer.run('/1', INDEX)
+    expect(read).toHaveBeenCalledTimes(1001)
+    await indexer.run('/0', INDEX)
+    expect(read).toHaveBeenCalledTimes(1002)
+  })
+
   it('waits where another process works, whose progress is not its own', async () => {
     const commit = vi.fn(async () => undefined)
     const report = vi.fn()

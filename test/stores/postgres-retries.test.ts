@@ -36,6 +36,21 @@ describe('postgresStore, a serialization failure that does not end', () => {
   })
 })
 
+describe('postgresStore, a connection that is lost', () => {
+  it('is replaced once by another one for a read, and not for a change', async () => {
+    const { pool, counts } = createFailingPool('57P01', 0)
+    const { read, run } = createPostgresConnection(pool, {
+      ...limits,
+      connectTimeout: 10_000,
+      statementTimeout: 10_000,
+    })
+    await expect(read(statement, [])).rejects.toMatchObject({ status: 503 })
+    expect(counts.attempts).toBe(2)
+    await expect(run(statement, [])).rejects.toMatchObject({ status: 503 })
+    expect(counts.attempts).toBe(3)
+  })
+})
+
 describe('postgresStore, another failure of a statement', () => {
   it('is not repeated', async () => {
     const { pool, counts } = createFailingPool('23505', 0)

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { copyFile } from 'node:fs/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type LargeBody, type StoredResource } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { MEASURED } from '../support/measured.ts'
 import { ownStores } from '../support/owned-stores.ts'
 import { type ClosableHandle, createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { contentOf, listWhenIndexed, queryByStatus } from '../support/statuses.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
@@ -490,6 +491,20 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       expect(() => sqliteStore(handle, { tablePrefix: 'x; DROP TABLE y' })).toThrow(TypeError)
       expect(() => sqliteStore(handle, { prefix: 'x' } as never)).toThrow(/no option "prefix"/)
+    })
+
+    it('ends a list that takes long between two of its steps, once the signal has aborted', async () => {
+      const store = openStore((await createFile()).open())
+      await store.write('/tasks/1', contentOf({ status: 'open', n: 1 }), { expect: 'any' })
+      const query = queryByStatus('open')
+      await listWhenIndexed(store, '/tasks', query)
+      let time = performance.now()
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => (time += 1000))
+      const controller = new AbortController()
+      const listed = store.list('/tasks', { limit: 5, query, signal: controller.signal })
+      controller.abort(new Error('The client has left.'))
+      await expect(listed).rejects.toThrow('The client has left.')
+      clock.mockRestore()
     })
 
     it('answers a page as fast among many members as among few', async () => {

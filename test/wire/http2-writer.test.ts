@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
-import { setImmediate as immediate } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
 import {
@@ -193,6 +193,20 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     stream.on('error', () => {})
     await once(stream, 'response')
     await closed
+  })
+
+  it('gives up no client that waits for a slow source', async () => {
+    const { source } = recordedSource(2, async function* () {
+      yield Buffer.from('a')
+      await wait(200)
+      yield Buffer.from('b')
+    })
+    const { session } = await serveHttp2((exchange) => {
+      exchange.idleTimeout = 40
+      exchange.slowestReader = FAST
+      return sourceReply(source)
+    })
+    expect((await read(session.request({ ':path': '/' }))).body.toString()).toBe('ab')
   })
 
   it('aborts the signal when the client resets the stream, also one that is asked for afterwards', async () => {

@@ -17,11 +17,11 @@ const LONG = 'x'.repeat(10_000)
 describe.each(['plain', 'Express 5', 'Koa 3', 'Fastify', 'Hono'])(
   'a request behind the last answer of its connection, on %s',
   (name) => {
-    async function open() {
+    async function open(authorize: () => Promise<boolean> = async () => true) {
       const created: string[] = []
       const service = createResourceService(memoryStore(), {
         resources: {
-          '/docs/{name}': document({ types: ['application/json'], authorize: async () => true }),
+          '/docs/{name}': document({ types: ['application/json'], authorize }),
           '/users': collection({ afterCommit: ({ path }) => void created.push(path) }),
         },
         limits: { bodySize: 5000 },
@@ -50,6 +50,17 @@ describe.each(['plain', 'Express 5', 'Koa 3', 'Fastify', 'Hono'])(
       const answer = await client.read()
       expect([answer.status, answer.values('connection')]).toEqual([status, ['close']])
       expect(String(await client.rest())).toBe('')
+      await wait(20)
+      expect(created).toEqual([])
+    })
+
+    it('changes nothing where it has arrived before that answer is decided (RFC 9112 §9.6)', async () => {
+      const { created, client } = await open(() => wait(5, true))
+      const waiting = put('Expect: 100-continue\r\nIf-Match: "x"\r\nContent-Length: 3\r\n', '"x"')
+      client.send(waiting + POST)
+      const answer = await client.read()
+      expect([answer.status, answer.values('connection')]).toEqual([412, ['close']])
+      await client.rest()
       await wait(20)
       expect(created).toEqual([])
     })

@@ -118,6 +118,24 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     expect(taken).toBeLessThan(32 * 1024 * 1024)
   })
 
+  it('lets others have their turn where it gives empty chunks only', async () => {
+    let hadTurn = false
+    let chunks = 0
+    const { source } = recordedSource(1, function* () {
+      yield Buffer.alloc(0)
+      setImmediate(() => {
+        hadTurn = true
+      })
+      while (!hadTurn && ++chunks < 1000) yield Buffer.alloc(0)
+      yield Buffer.from('x')
+    })
+    const { port } = await serve(() => sourceReply(source))
+    const client = await open(port)
+    client.send(request('GET'))
+    expect((await client.read()).body.toString()).toBe('x')
+    expect(chunks).toBeLessThan(1000)
+  })
+
   it('that fails before its first byte is answered with 500, and the connection lives on (row H180)', async () => {
     const failure = new Error('disk gone: /secret/path')
     const { source } = recordedSource(10, () => failing(failure))

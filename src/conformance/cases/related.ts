@@ -73,6 +73,14 @@ export const related: readonly Case[] = [
     await claimStored(store, member.path, text(`member ${given}`), 'The member has other content.')
     await claimStored(store, `${member.path}/file`, text(`file of ${given}`), 'The related path has other content.')
   }),
+  it('never assigns a name that a related write has taken', { needs: ['paths'] }, async ({ store, collection }) => {
+    const related = (name: string) => [{ path: `/others/${name}`, content: text('related') }]
+    const { path } = created(await store.create(collection, text('own'), { related }))
+    const other = created(await store.create('/others', text('new')))
+    const taken = `/others/${nameOf({ path })}`
+    claim(other.path !== taken, `The name of ${taken} was assigned although a related write had taken it.`)
+    await claimStored(store, taken, text('related'), 'A creation overwrote a related path.')
+  }),
   it('removes related paths with the removal, in the same mode, and only with it', {
     needs: ['paths'],
   }, async ({ modes, store, path }) => {
@@ -80,7 +88,10 @@ export const related: readonly Case[] = [
       const file = `${path(name)}/file`
       const { version } = await put(store, path(name), text('own'))
       await put(store, file, text('file'))
-      const removal = { mode, related: [file, `${path(name)}/none`] }
+      const hidden = `${path(name)}/hidden`
+      await put(store, hidden, text('hidden'))
+      if (modes.includes('hide')) await remove(store, hidden, 'hide')
+      const removal = { mode, related: [file, hidden, `${path(name)}/none`] }
       const refused = await store.remove(path(name), { expect: { version: 'nonesuch' }, ...removal })
       claimEqual(refused.outcome, 'conflict', 'The removal should have been refused.')
       claim(isResource(await store.read(file)), 'A refused removal has removed a related path.')
@@ -89,6 +100,8 @@ export const related: readonly Case[] = [
       claim(!isResource(await store.read(file)), `A related path was not removed (${mode}).`)
       const kept = await store.read(file, { hidden: true })
       claimEqual(isResource(kept), mode === 'hide', `A related path was removed in another mode (${mode}).`)
+      const left = isResource(await store.read(hidden, { hidden: true }))
+      claimEqual(left, mode === 'hide', `A related path that was hidden was not removed (${mode}).`)
       claimEqual(await store.read(`${path(name)}/none`), undefined, 'A related path that was not there left a trace.')
     }
   }),

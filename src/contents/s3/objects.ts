@@ -17,14 +17,15 @@ interface SentPart {
   readonly digest: Buffer
 }
 
-/** Puts an object: at once up to 8 MiB, otherwise in parts. Nothing shows under its name before it is whole. */
+/** Puts an object: at once up to the size of a part, otherwise in parts. Nothing shows under its name before it is whole. */
 export async function uploadObject(
   client: S3Client,
   name: string,
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
+  partSize: number = PART_SIZE,
 ): Promise<PutContent> {
-  const buffer = Buffer.allocUnsafeSlow(PART_SIZE)
+  const buffer = Buffer.allocUnsafeSlow(partSize)
   const parts: SentPart[] = []
   let uploadId: string | undefined
   let used = 0
@@ -34,8 +35,8 @@ export async function uploadObject(
     for await (const chunk of body) {
       size += chunk.length
       for (let from = 0; from < chunk.length; ) {
-        if (used === PART_SIZE) await sendPart()
-        const part = chunk.subarray(from, from + PART_SIZE - used)
+        if (used === partSize) await sendPart()
+        const part = chunk.subarray(from, from + partSize - used)
         buffer.set(part, used)
         used += part.length
         from += part.length

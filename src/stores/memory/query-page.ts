@@ -76,8 +76,7 @@ function openSource(lists: QueryLists, filters: readonly Filter[]): Source {
 function valuesOf(filters: readonly Filter[], position: number): readonly IndexedValue[] | undefined {
   const own = filters.filter((filter) => filter.position === position).map(({ condition }) => condition)
   const named = own.find((condition): condition is Condition & { operator: 'in' } => condition.operator === 'in')
-  const values = named === undefined ? undefined : [...new Set(named.values)]
-  return values?.filter((value) => own.every((condition) => meetsCondition(value, condition)))
+  return named?.values.filter((value) => own.every((condition) => meetsCondition(value, condition)))
 }
 
 /** The members of a source that meet its conditions on one property: the one that leaves the fewest. */

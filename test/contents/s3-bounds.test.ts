@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
+import type { S3Client } from '../../src/contents/s3/client.ts'
+import { readText } from '../../src/contents/s3/exchange.ts'
+import { uploadObject } from '../../src/contents/s3/objects.ts'
+
+/** A service that takes everything, and what it was sent. */
+function createClient() {
+  const requests: string[] = []
+  const headers = new Headers({ 'Content-Length': '0' })
+  const client: Pick<S3Client, 'send'> = {
+    async send({ method, query = {} }) {
+      const text = method === 'POST' && 'uploads' in query ? '<UploadId>upload</UploadId>' : ''
+      requests.push(`${method} ${query['partNumber'] ?? Object.keys(query)}`)
+      return { status: 200, headers, text }
+    },
+  }
+  return { client: client as S3Client, requests }
+}
+
+describe('an upload to S3', () => {
+  it('has 10,000 parts at most, as the service takes', async () => {
+    const { client, requests } = createClient()
+    const upload = uploadObject(client, 'a', stream(createBytes(10_001, 1), 700), undefined, 1)
+    await expect(upload).rejects.toMatchObject({ status: 413 })
+    expect(requests.slice(-3)).toEqual(['PUT 10000', 'DELETE uploadId', 'DELETE '])
+  })
+
+  it('goes at once up to the size of a part', async () => {
+    const { client, requests } = createClient()
+    await uploadObject(client, 'a', stream(createBytes(5, 1), 2), undefined, 5)
+    expect(requests.splice(0)).toEqual(['PUT ', 'HEAD '])
+    await uploadObject(client, 'a', stream(createBytes(6, 1), 2), undefined, 5)
+    expect(requests).toEqual(['POST uploads', 'PUT 1', 'PUT 2', 'POST uploadId', 'HEAD '])
+  })
+})
+
+describe('a response of S3 that is read as a whole', () => {
+  const answer = (size: number) => ({ body: stream(new Uint8Array(size).fill(0x61), 5 * MEBIBYTE) })
+
+  it('has 16 MiB at most', async () => {
+    expect(await readText(answer(16 * MEBIBYTE) as unknown as Response)).toHaveLength(16 * MEBIBYTE)
+    await expect(readText(answer(16 * MEBIBYTE + 1) as unknown as Response)).rejects.toThrow('more than 16777216 bytes')
+  })
+})
