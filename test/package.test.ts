@@ -109,6 +109,16 @@ async function measureBundle(file: string, name: string): Promise<number> {
   return gzipSync(outputFiles[0]!.contents).length / 1000
 }
 
+/** The text of everything that a program may load, in one file. */
+async function bundleAll(): Promise<string> {
+  const contents = Object.keys(entries).map((entry) => `export * as '${entry}' from './dist/${entry}.js'`)
+  const { outputFiles } = await build({
+    stdin: { contents: contents.join('\n'), resolveDir: '.' },
+    ...{ bundle: true, packages: 'external', format: 'esm', platform: 'node', write: false },
+  })
+  return outputFiles[0]!.text
+}
+
 describe('package.json', () => {
   it('is built whole whenever it is packed: a build of `npm start` has no declarations, a fresh clone nothing', () => {
     expect(manifest.scripts.prepack).toContain('npm run -s build ')
@@ -339,6 +349,15 @@ describe('the built package', () => {
     const describes = (file: string): boolean => readFileSync(file, 'utf8').includes('function describeOperation(')
     expect([...loadedBy('dist/index.js')].filter(describes)).toEqual([])
     expect([...loadedBy('dist/openapi.js')].filter(describes)).toHaveLength(1)
+  })
+
+  it('shows bundlers the package that s3Contents needs, and hides from webpack the one that few programs have', async () => {
+    expect(await packagesInBundle('dist/contents/s3.js')).toEqual(['aws4fetch'])
+    // A comment of any other kind, and none, make webpack put an error in the place of the import.
+    const hidden = [...(await bundleAll()).matchAll(/import\(\s*([^'"\s][^)]*)\)/g)].map(([, request]) =>
+      request!.trim(),
+    )
+    expect(hidden).toEqual([expect.stringMatching(/^\/\* webpackIgnore: true \*\/\s*name$/)])
   })
 
   it('loads its dependencies when they are needed, and not before', async () => {

@@ -188,8 +188,11 @@ function createNegotiation(server: KerberosServer): Negotiation {
 }
 
 async function importKerberos(): Promise<KerberosModule> {
-  // Not a literal: neither a bundler nor the compiler shall look for a package that most do without.
+  // Not a literal: neither a bundler nor the compiler shall look for a package that most do without. webpack would make every
+  // such import fail.
   const name: string = 'kerberos'
-  const imported = (await import(name)) as KerberosModule & { readonly default?: KerberosModule }
+  const imported = (await import(/* webpackIgnore: true */ name)) as KerberosModule & {
+    readonly default?: KerberosModule
+  }
   return imported.default ?? imported
 }

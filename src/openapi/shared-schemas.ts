@@ -4,7 +4,12 @@ import { objectOf } from './json-schema.ts'
 export type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
 
 const TEXT = { type: 'string' }
-const POINTER = { type: 'string', description: 'A JSON Pointer (RFC 6901).', pattern: '^(?:/(?:[^~/]|~0|~1)*)*$' }
+const POINTER = {
+  type: 'string',
+  description: 'A JSON Pointer (RFC 6901).',
+  pattern: '^(?:/(?:[^~/]|~0|~1)*)*$',
+  examples: ['/name'], // Swagger UI would make kilobytes of text of the pattern
+}
 
 /** Schemas that are the same in every description. */
 export const SHARED: Readonly<Record<SharedSchema, JsonObject>> = {

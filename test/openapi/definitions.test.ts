@@ -231,6 +231,15 @@ describe('the schemas of a description', () => {
     expect(content['application/json-patch+json'].schema).toEqual({ $ref: '#/components/schemas/JsonPatch' })
   })
 
+  it('give each JSON Pointer an example, as Swagger UI would make thousands of characters of its pattern', () => {
+    const { Problem, JsonPatch } = describeOne(collection()).components.schemas
+    const [, { properties }] = JsonPatch.items.oneOf
+    expect([Problem.properties.errors.items.oneOf[0].properties.pointer.examples, properties.path.examples]).toEqual([
+      ['/name'],
+      ['/name'],
+    ])
+  })
+
   it('of a merge patch are those of what is sent: null removes what has a default', () => {
     const schema = z.object({ size: z.number().default(5), done: z.stringbool() })
     const { content } = describeOne(collection({ schema })).paths['/a/{id}'].patch.requestBody

@@ -1,4 +1,6 @@
-import { resolve } from 'node:path'
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { run } from '../real/programs.ts'
 import { startRecipe } from '../support/recipes.ts'
@@ -72,6 +74,26 @@ describe('examples/recipes/testing', () => {
     const { PATH = '', HOME = '' } = process.env
     const { code, stdout, stderr } = await run(node, args, { env: { PATH, HOME, ...env }, limit: 60_000 })
     expect([code, code === 0 ? '' : stdout + stderr]).toEqual([0, ''])
+  })
+
+  it('passes with Jest where CommonJS requires the package, on each version of Node', async () => {
+    // A copy of the package, since Jest goes by the real paths of files: those of a link are not below node_modules.
+    const place = mkdtempSync(join(tmpdir(), 'jest-'))
+    try {
+      cpSync(`${folder}/commonjs`, place, { recursive: true })
+      for (const file of ['dist', 'package.json']) {
+        cpSync(file, join(place, 'node_modules/http-resource-service', file), { recursive: true })
+      }
+      for (const name of ['esbuild', 'jose', 'supertest', '@jest']) {
+        symlinkSync(resolve('node_modules', name), join(place, 'node_modules', name))
+      }
+      const { PATH = '', HOME = '' } = process.env
+      const args = [resolve('node_modules/jest/bin/jest.js'), '--rootDir', place, '--watchman=false']
+      const { code, stdout, stderr } = await run(node, args, { cwd: place, env: { PATH, HOME }, limit: 60_000 })
+      expect([code, code === 0 ? '' : stdout + stderr]).toEqual([0, ''])
+    } finally {
+      rmSync(place, { recursive: true })
+    }
   })
 })
 

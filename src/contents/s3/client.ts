@@ -226,10 +226,9 @@ export function createS3Error({ status, text }: S3Response): Error {
 class SetupError extends Error {}
 
 async function loadSigner(): Promise<Signer> {
-  // An optional package: by a variable, so that no bundler looks for it.
-  const name: string = 'aws4fetch'
   try {
-    return ((await import(name)) as { readonly AwsV4Signer: Signer }).AwsV4Signer
+    // A literal, so that bundlers take the package along, but not for the compiler: its declarations need those of browsers.
+    return ((await import('aws4fetch' as string)) as { readonly AwsV4Signer: Signer }).AwsV4Signer
   } catch (error) {
     const cause = new Error('s3Contents needs the package aws4fetch: npm install aws4fetch.', { cause: error })
     throw new SetupError('setup', { cause })
