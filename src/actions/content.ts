@@ -141,12 +141,8 @@ export async function readSmall(
   store: ResourceStore,
   signal: AbortSignal,
 ): Promise<TakenContent> {
-  if (store.stage === undefined) {
-    const body = await collectBytes(source, limits.bodySize)
-    return { body, size: body.length }
-  }
-  const content = await readUpTo(source, SMALL)
-  const body = content instanceof Uint8Array ? content : await store.stage(content, { signal })
+  const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
+  const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
@@ -154,7 +150,7 @@ export async function readSmall(
  * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
  * closed.
  */
-export async function readUpTo(
+async function readUpTo(
   source: AsyncIterable<Uint8Array>,
   most: number,
 ): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
@@ -167,7 +163,7 @@ export async function readUpTo(
   return head.drain()
 }
 
-/** Content that is ready to be stored. */
+/** Content that is proposed for the target, with the fields that are stored with it. */
 export interface Proposal {
   readonly content: Content
   /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */
