@@ -150,7 +150,7 @@ export async function readSmall(
  * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
  * closed.
  */
-async function readUpTo(
+export async function readUpTo(
   source: AsyncIterable<Uint8Array>,
   most: number,
 ): Promise<Uint8Array | AsyncIterable<Uint8Array>> {

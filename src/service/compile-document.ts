@@ -24,20 +24,10 @@ import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './comp
 import type { SharedOptions, SingletonOptions } from './document-options.ts'
 
 /** What a route knows that its definition does not say. */
-interface DocumentFacts {
-  readonly kind?: Route['kind']
-  readonly definition?: string
-  readonly storePath?: string
-  readonly putResponse?: 'representation' | 'none'
-  readonly idMember?: Route['idMember']
-  readonly showsWork?: boolean
-  readonly createsByPut?: boolean
-  readonly fileNames?: Route['fileNames']
-  readonly isFile?: boolean
-  readonly indexing?: Route['indexing']
+type OwnFacts = 'kind' | 'definition' | 'storePath' | 'putResponse' | 'idMember' | 'showsWork' | 'createsByPut'
+interface DocumentFacts extends Partial<Pick<Route, OwnFacts | 'fileNames' | 'isFile' | 'indexing' | 'hasParent'>> {
   /** Of a file that PUT stores anew. */
   readonly file?: FileOptions
-  readonly hasParent?: boolean
 }
 
 /** The route of a resource that has a representation of its own. */

@@ -1,5 +1,4 @@
 import type { Authorize } from '../actions/hook-types.ts'
-import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
 import type { Action, Documentation, Route, RouteContext } from '../actions/route.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { RequestView } from '../core/request-view.ts'
@@ -86,6 +85,25 @@ export function completeRoute(
     context: defaults.context,
   }
   return Object.freeze({ ...route, isComparedByWrite: isComparedByWrite(route) })
+}
+
+/** The fields that tell a client what a resource takes, derived from its actions. */
+function capabilitiesOf({ actions, methods, collection }: Pick<Route, 'actions' | 'methods' | 'collection'>): string[] {
+  const fields = ['Allow', methods.join(', ')]
+  for (const method of ['POST', 'PATCH'] as const) {
+    const content = actions[method]?.content
+    if (content !== undefined) fields.push(content.hint, content.types.join(', '))
+  }
+  fields.push(...acceptQueryOf(actions))
+  // A listing is sent whole; where any path may be one, another may be a resource.
+  const isListing = collection !== undefined && collection.content !== 'any'
+  if (actions.GET !== undefined && !isListing) fields.push('Accept-Ranges', 'bytes')
+  return fields
+}
+
+/** Accept-Query, a list of the media types that QUERY takes (RFC 10008 §3); nothing for a route without QUERY. */
+function acceptQueryOf({ QUERY }: Route['actions']): readonly string[] {
+  return QUERY?.content === undefined ? [] : ['Accept-Query', QUERY.content.types.join(', ')]
 }
 
 function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
