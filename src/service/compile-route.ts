@@ -1,11 +1,10 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import type { Action, Documentation, Route, RouteContext } from '../actions/route.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { RequestView } from '../core/request-view.ts'
-import { askRule, type RequireRule } from '../handlers/authentication-options.ts'
+import { askRule, compileRule, type RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
-import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import { completeMethods, type Method } from '../protocol/methods.ts'
 import type { SharedOptions } from './document-options.ts'
 import type { ReportIndexing } from './operator-reports.ts'
 import type { ResourceOptions } from './resource-options.ts'
@@ -125,10 +124,8 @@ export function restrict(
 }
 
 function compileRequire(require: SharedOptions['requireAuth']): Route['requiresCredentials'] {
-  if (typeof require === 'function') return askRule(require)
   if (require === undefined) return undefined
-  if (require === 'all') return () => true
-  return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
+  return require === 'none' ? () => false : compileRule(require)
 }
 
 /** What the rules say of reads: most say one thing of all of them. */
