@@ -2,7 +2,7 @@ import { decodeStream } from '../body-types/content-coding.ts'
 import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
 import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
-import { ByteBlocks, resumeStream } from '../core/byte-blocks.ts'
+import { readUpTo } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   type ConsumedBody,
@@ -148,23 +148,6 @@ export async function readSmall(
   const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
   const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
-}
-
-/**
- * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
- * closed.
- */
-export async function readUpTo(
-  source: AsyncIterable<Uint8Array>,
-  most: number,
-): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
-  const iterator = source[Symbol.asyncIterator]()
-  const head = new ByteBlocks()
-  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
-    head.push(next.value)
-    if (head.size > most) return resumeStream(head, iterator)
-  }
-  return head.drain()
 }
 
 /** Content that is proposed for the target, with the fields that are stored with it. */
