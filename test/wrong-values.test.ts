@@ -43,6 +43,17 @@ const cases: [string, () => unknown, string][] = [
   ],
   ['collection(a Set)', () => collection(new Set()), 'collection takes an object of options, not a Set.'],
   ['files: a Map', () => collection({ files: new Map() }), 'collection takes as files: '],
+  // Each would match no content: 415 for all of it, or no effect.
+  ...[
+    { types: ['Text/Plain'] },
+    { types: ['a/b; c=d'] },
+    { allowInline: ['Text/HTML'] },
+    { allowInline: ['a/b;c=d'] },
+  ].map((options): (typeof cases)[number] => [
+    JSON.stringify(options),
+    () => document(options),
+    "each member a media range such as 'image/*', in lower case and without parameters",
+  ]),
   ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
   ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
   ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],

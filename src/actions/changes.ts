@@ -4,7 +4,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Principal } from '../core/request-view.ts'
+import { type Principal, withoutClaims } from '../core/request-view.ts'
 import { type RelatedWrite, type StoredResource, splitPath } from '../stores/types.ts'
 import { readOutbox } from './change-hooks.ts'
 import type { Change, ChangeKind, ChangeState, CurrentState } from './hook-types.ts'
@@ -161,9 +161,8 @@ class ChangedState<Value extends JsonValue | undefined> {
 }
 
 function toPlain({ request: _, principal, at, ...facts }: Omit<Change, 'toJSON'>): JsonObject {
-  const sender = principal && { scheme: principal.scheme, id: principal.id }
   // Through text, so that it has neither getters nor properties that are undefined.
-  return JSON.parse(JSON.stringify({ ...facts, principal: sender, at })) as JsonObject
+  return JSON.parse(JSON.stringify({ ...facts, principal: withoutClaims(principal), at })) as JsonObject
 }
 
 /** Milliseconds of the last id, and how many ids were made in them. */

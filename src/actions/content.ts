@@ -1,10 +1,17 @@
-import { decodeContent } from '../body-types/content-coding.ts'
+import { decodeStream } from '../body-types/content-coding.ts'
 import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
 import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
-import { ByteBlocks, resumeStream } from '../core/byte-blocks.ts'
+import { readUpTo } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
+import {
+  type ConsumedBody,
+  checkContentCoding,
+  declaredLength,
+  findConsumedBody,
+  hasBody,
+  isCoded,
+} from '../core/request-content.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { readLanguages } from '../protocol/content-language.ts'
 import { withUtf8 } from '../protocol/media-type.ts'
@@ -65,12 +72,9 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
   const consumed = findConsumed(exchange)
   const tap = (source: AsyncIterable<Uint8Array>) => exchange.keyed?.fingerprint.tap(source) ?? source
   if (consumed !== undefined) return tap(streamConsumed(consumed.value, exchange.contentType, limit))
-  if (!isCoded(exchange)) return tap(streamBytes(exchange, limit))
-  const coding = exchange.field('content-encoding')!
-  return decodeContent(tap(streamBytes(exchange, Number.POSITIVE_INFINITY)), coding, {
-    accepted: contentCodings,
-    limit,
-  })
+  const coding = checkContentCoding(exchange.field('content-encoding'), contentCodings)
+  if (coding === undefined) return tap(streamBytes(exchange, limit))
+  return decodeStream(tap(streamBytes(exchange, Number.POSITIVE_INFINITY)), coding, { limit })
 }
 
 /** Reads the content for its fingerprint alone. @throws HttpError 413 above the limit of the method, 408 */
@@ -141,33 +145,12 @@ export async function readSmall(
   store: ResourceStore,
   signal: AbortSignal,
 ): Promise<TakenContent> {
-  if (store.stage === undefined) {
-    const body = await collectBytes(source, limits.bodySize)
-    return { body, size: body.length }
-  }
-  const content = await readUpTo(source, SMALL)
-  const body = content instanceof Uint8Array ? content : await store.stage(content, { signal })
+  const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
+  const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
-/**
- * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
- * closed.
- */
-export async function readUpTo(
-  source: AsyncIterable<Uint8Array>,
-  most: number,
-): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
-  const iterator = source[Symbol.asyncIterator]()
-  const head = new ByteBlocks()
-  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
-    head.push(next.value)
-    if (head.size > most) return resumeStream(head, iterator)
-  }
-  return head.drain()
-}
-
-/** Content that is ready to be stored. */
+/** Content that is proposed for the target, with the fields that are stored with it. */
 export interface Proposal {
   readonly content: Content
   /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */

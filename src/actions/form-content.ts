@@ -8,6 +8,7 @@ import { HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
+import { parsePointer } from '../patch-formats/json-pointer.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import {
   discardContent,
@@ -46,46 +47,34 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
   const length = declaredLength(exchange)
   if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
   return readContent(exchange, SMALL, (exchange, content) => {
-    const { store } = exchange.route.context
-    const { formLimits: limits } = exchange.route.collection!
     const form = createForm(exchange)
-    const fingerprint = exchange.keyed?.fingerprint
-    for (const part of splitMultipart(content, type, limits)) {
-      if (part.kind === 'field') {
-        form.fields.push(part)
-        fingerprint?.addField(part)
-      } else {
+    for (const part of splitMultipart(content, type, form.limits)) {
+      if (part.kind === 'field') form.addField(part)
+      else {
         form.expect(part)
-        form.add(part, holdSmall(part.content, limits, store))
-        fingerprint?.addFile(part, part.content)
+        form.addFile(part, holdSmall(part.content, form.limits, form.store))
+        form.fingerprint?.addFile(part, part.content)
       }
     }
-    fingerprint?.endForm()
     return form.complete()
   })
 }
 
 async function streamMultipart(exchange: ResourceExchange, type: MediaType): Promise<NewMember> {
-  const { store } = exchange.route.context
-  const { formLimits: limits } = exchange.route.collection!
   const form = createForm(exchange)
-  const fingerprint = exchange.keyed?.fingerprint
   const bodies: TakenContent['body'][] = []
   try {
     const source = streamContent(exchange, Number.POSITIVE_INFINITY)
-    for await (const part of parseMultipart(source, type, limits)) {
-      if (part.kind === 'field') {
-        form.fields.push(part)
-        fingerprint?.addField(part)
-      } else {
+    for await (const part of parseMultipart(source, type, form.limits)) {
+      if (part.kind === 'field') form.addField(part)
+      else {
         form.expect(part)
-        const content = fingerprint?.tapFile(part) ?? part.content
-        const taken = await readSmall(content, limits, store, exchange.signal)
+        const content = form.fingerprint?.tapFile(part) ?? part.content
+        const taken = await readSmall(content, form.limits, form.store, exchange.signal)
         bodies.push(taken.body)
-        form.add(part, taken)
+        form.addFile(part, taken)
       }
     }
-    fingerprint?.endForm()
     return await form.complete()
   } catch (error) {
     // Nothing refers to what was taken in so far.
@@ -99,13 +88,21 @@ type FormFile = MemberFile & { readonly summary: JsonValue | undefined }
 
 /** What has come of a form. */
 function createForm(exchange: ResourceExchange) {
+  const { store } = exchange.route.context
   const collection = exchange.route.collection!
+  const fingerprint = exchange.keyed?.fingerprint
   const fields: FormField[] = []
   const files: FormFile[] = []
   return {
-    fields,
+    store,
+    limits: collection.formLimits,
+    fingerprint,
+    addField(field: FormField) {
+      fields.push(field)
+      fingerprint?.addField(field)
+    },
     expect: ({ name }: FileHead) => requireKnownFile(name, collection, files),
-    add({ name, filename, contentType }: FileHead, { body, size }: TakenContent) {
+    addFile({ name, filename, contentType }: FileHead, { body, size }: TakenContent) {
       // What a browser sends for a file input in which nothing was chosen.
       if (filename === undefined && size === 0) return
       const facts = { name: filename ?? name, type: contentType, size }
@@ -114,6 +111,7 @@ function createForm(exchange: ResourceExchange) {
       files.push({ name, content: { contentType, filename: facts.name, body }, summary })
     },
     complete() {
+      fingerprint?.endForm()
       requireFiles(collection, files)
       return complete(exchange, fields, files)
     },
@@ -185,9 +183,8 @@ function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<Json
     if (result?.issues === undefined) return document
     const coerced: Record<string, JsonValue> = { ...document }
     for (const issue of result.issues) {
-      const pointer = toContentError(issue).pointer
-      const name = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-      const text = Object.hasOwn(document, name) ? document[name] : undefined
+      const [name = '', ...rest] = parsePointer(toContentError(issue).pointer)!
+      const text = rest.length === 0 && Object.hasOwn(document, name) ? document[name] : undefined
       if (typeof text === 'string') defineMember(coerced, name, coerceText(text))
     }
     return coerced

@@ -52,10 +52,11 @@ export function indexContent(
   path: string,
   content: Content,
   value: JsonValue,
+  take: 'takeValues' | 'takeIndexable' = 'takeValues',
 ): Content {
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
-  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value) } }
+  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing[take](value) } }
 }
 
 /** The values of an item, and the rules that they were taken by. */
@@ -96,8 +97,5 @@ export function indexNewMember(
  * value that cannot be indexed is left out: no client waits for an error.
  */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
-  const indexing = route?.kind === 'item' ? route.indexing : undefined
-  if (indexing === undefined) return content
-  const { collection } = splitPath(path)
-  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeIndexable(value) } }
+  return route?.kind === 'item' ? indexContent(route, path, content, value, 'takeIndexable') : content
 }

@@ -47,11 +47,8 @@ export function summarizeFile(describe: FileOptions['describe'], facts: FileFact
 /** @throws HttpError 422 */
 export async function validateItemContent(exchange: ResourceExchange, document: Document): Promise<ItemContent> {
   const names = fileNamesOf(exchange.route)
-  const { owned } = splitProperties(document.value, names)
-  return {
-    document: await validateItem(document, exchange.route, unknownMembers(exchange), names),
-    given: owned,
-  }
+  const given = splitProperties(document.value, names).owned
+  return { document: await validateItem(document, exchange.route, unknownMembers(exchange), names), given }
 }
 
 /**

@@ -9,10 +9,9 @@ import {
   type NewState,
   type RelatedWrite,
   type StoredResource,
-  type WriteConflict,
 } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
-import { recordAnswer, repeatAnswer } from './keyed-request.ts'
+import { recordAnswer } from './keyed-request.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
@@ -129,8 +128,6 @@ export interface Once {
   readonly member: NewMember
   /** The answer that was recorded. */
   reply(): Reply
-  /** The answer of the request that was faster; `undefined` where that has expired, and the member is to be made after all. */
-  lose(conflict: WriteConflict): Promise<Reply | undefined>
 }
 
 /** @param toReply makes the answer from the new state, as far as that is known before it is written */
@@ -156,8 +153,6 @@ export function createOnce(
     },
 
     reply: () => reply!,
-
-    lose: ({ related }) => repeatAnswer(exchange, related!),
   }
 }
 

@@ -8,7 +8,6 @@ import {
   MOST_SORT_KEYS,
   MOST_VALUES,
   nameParameter,
-  operatorsOf,
   parseBoolean,
   QUERY_TYPES,
   type QueryOperator,
@@ -112,7 +111,7 @@ function addFilter(filters: Map<string, Filter>, name: string, value: string, ru
       )
     }
     const operator = match?.[2] ?? ''
-    const isKnown = (operatorsOf(property.type) as readonly string[]).includes(operator)
+    const isKnown = (QUERY_TYPES[property.type].operators as readonly string[]).includes(operator)
     if (!isKnown || (match !== null && operator === '')) return fail(name, describeOperators(property))
     filters.set(name, { property, operator: operator as QueryOperator, values: [value] })
   } else if (known.operator !== '' && known.operator !== 'ne') fail(name, `${name} is given once.`)

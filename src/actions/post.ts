@@ -18,8 +18,9 @@ import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { refuseOutboxConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
+import { repeatAnswer } from './keyed-request.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
-import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, type Once, rawMemberOf } from './new-member.ts'
+import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
@@ -122,7 +123,7 @@ function storeStamped(
   const written = andThen(requireParent(exchange), (requires) => write(exchange, once?.member ?? observed, requires))
   return andThen(written, (result) => {
     if (result.outcome === 'conflict') {
-      return lose(exchange, result, once, attempts).then(
+      return lose(exchange, result, attempts).then(
         (reply) => reply ?? attempt(exchange, member, toReply, onCreated, attempts + 1),
       )
     }
@@ -147,12 +148,7 @@ function withOutbox(
 }
 
 /** The answer of the request that was faster; `undefined` where that has expired, or the parent is there again. */
-async function lose(
-  exchange: ResourceExchange,
-  conflict: WriteConflict,
-  once: Once | undefined,
-  attempts: number,
-): Promise<Reply | undefined> {
+async function lose(exchange: ResourceExchange, conflict: WriteConflict, attempts: number): Promise<Reply | undefined> {
   if (attempts === MAX_ATTEMPTS) throw createUnavailableError()
   if (conflict.missing !== undefined) {
     await pause(attempts)
@@ -160,7 +156,7 @@ async function lose(
     return undefined
   }
   refuseOutboxConflict(conflict, exchange.keyed?.path)
-  return once!.lose(conflict)
+  return repeatAnswer(exchange, conflict.related!)
 }
 
 function write(

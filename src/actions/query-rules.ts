@@ -29,11 +29,6 @@ export const MOST_SORT_KEYS = 2
 /** The most properties of an index, those of the scope included. */
 export const MOST_PROPERTIES = 16
 
-/** The operators of a type. */
-export function operatorsOf(type: QueryType): readonly QueryOperator[] {
-  return QUERY_TYPES[type].operators
-}
-
 /** A parameter as it is written: `status`, `dueAt[gte]`. */
 export function nameParameter(property: string, operator: QueryOperator): string {
   return operator === '' ? property : `${property}[${operator}]`
@@ -54,9 +49,8 @@ export function describeParameters({ properties, allowsCount, allowsDeleted }: Q
 
 /** The sentence that lists the operators of a property. */
 export function describeOperators({ name, type }: QueryProperty): string {
-  return `The conditions on ${name} are: ${operatorsOf(type)
-    .map((operator) => nameParameter(name, operator))
-    .join(', ')}.`
+  const names = QUERY_TYPES[type].operators.map((operator) => nameParameter(name, operator))
+  return `The conditions on ${name} are: ${names.join(', ')}.`
 }
 
 /** The type of a property by which lists are filtered and ordered. */

@@ -4,10 +4,10 @@ import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
 import { findHostFault, isTargetFormWrong, readScheme } from '../core/place.ts'
+import { emptyReply } from '../core/reply.ts'
 import { addPending } from '../core/write-head.ts'
-import { METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
+import { formatAllow, METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
-import { options, serverOptions } from './options.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { RouteTable } from './route-table.ts'
 
@@ -128,7 +128,8 @@ function pathForLog(target: string): string {
  * path that names nothing; 405 with Allow (§15.5.6).
  */
 export function createMethodStep(table: RouteTable): Step<ResourceExchange> {
-  const known: ReadonlySet<string> = new Set(table.hasQuery ? METHODS_AND_QUERY : METHODS)
+  const methods = table.hasQuery ? METHODS_AND_QUERY : METHODS
+  const known: ReadonlySet<string> = new Set(methods)
   return function checkMethod(exchange) {
     const { method, route, place } = exchange
     if (!known.has(method)) {
@@ -136,13 +137,15 @@ export function createMethodStep(table: RouteTable): Step<ResourceExchange> {
       throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
     }
     if (route === undefined) {
-      if (place.target === '*' && place.isClear) return serverOptions(table)
+      if (place.target === '*' && place.isClear) {
+        return emptyReply(204, ['Allow', formatAllow(methods), 'Cache-Control', 'no-cache'])
+      }
       note(exchange, 'no definition is for this path')
       throw new HttpError(404, 'ERR_NOT_FOUND')
     }
     exchange.action = route.actions[method as Method]!
     if (exchange.action !== undefined) return undefined
-    if (method === 'OPTIONS') return options(exchange)
+    if (method === 'OPTIONS') return emptyReply(204, [...route.capabilities, 'Cache-Control', 'no-cache'])
     const allow = route.methods.join(', ')
     note(exchange, `allowed are ${allow}`)
     throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })

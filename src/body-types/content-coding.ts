@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { HttpError } from '../core/errors.ts'
-import { type ContentCoding, checkContentCoding } from '../core/request-content.ts'
+import type { ContentCoding } from '../core/request-content.ts'
 import { malformedBody, tooLarge } from './limits.ts'
 
 interface DecodeLimits {
@@ -9,11 +9,6 @@ interface DecodeLimits {
   readonly limit?: number
   /** How many times larger than its coded form content may get, once it is over 64 KiB; more is 413. Default 100. */
   readonly ratio?: number
-}
-
-interface DecodeOptions extends DecodeLimits {
-  /** Codings that are accepted; without any, content must come as it is. */
-  readonly accepted: readonly ContentCoding[]
 }
 
 const CHUNK = 64 * 1024
@@ -24,20 +19,6 @@ const DECODERS: Readonly<Record<ContentCoding, () => Transform & { readonly byte
   gzip: () => createGunzip({ chunkSize: CHUNK }),
   deflate: () => createInflate({ chunkSize: CHUNK }),
   br: () => createBrotliDecompress({ chunkSize: CHUNK }),
-}
-
-/**
- * Decodes content by its Content-Encoding, as `decodeStream` does.
- * @param codings the value of Content-Encoding, or `undefined` when there is none
- * @throws HttpError 415 as `checkContentCoding`, at once
- */
-export function decodeContent(
-  source: AsyncIterable<Uint8Array>,
-  codings: string | undefined,
-  options: DecodeOptions,
-): AsyncIterable<Uint8Array> {
-  const coding = checkContentCoding(codings, options.accepted)
-  return coding === undefined ? source : decodeStream(source, coding, options)
 }
 
 /**

@@ -165,13 +165,32 @@ export function giveBack(buffer: Uint8Array): void {
 }
 
 /**
+ * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
+ * closed.
+ * @param how what is done with its chunks: `copy` where the source may use its buffer again
+ */
+export async function readUpTo(
+  source: AsyncIterable<Uint8Array>,
+  most: number,
+  how: 'push' | 'copy' = 'push',
+): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const iterator = source[Symbol.asyncIterator]()
+  const head = new ByteBlocks()
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    head[how](next.value)
+    if (head.size > most) return resumeStream(head, iterator)
+  }
+  return head.drain()
+}
+
+/**
  * A stream from its first byte on, of which some has been read. Not a generator: one that has not begun would not close its
  * source.
  * @param head what has been read, in pieces
  * @param source the rest
  */
-export function resumeStream(
-  head: { shift(): Uint8Array | undefined },
+function resumeStream(
+  head: ByteBlocks,
   source: AsyncIterator<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   let isOver = false

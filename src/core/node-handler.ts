@@ -40,9 +40,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   const { report, replyTo, format, abandon, isForwarded } = createErrorReplies(options)
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
-  const writeOptions: WriteOptions = {
-    onLateFailure: (error, exchange) => report(error, exchange, 'late'),
-  }
+  const writeOptions: WriteOptions = { onLateFailure: (error, exchange) => report(error, exchange, 'late') }
 
   function takesErrors(next: Next | undefined): next is Next {
     return next !== undefined && (forwardErrors === 'always' || next.length > 0)

@@ -18,18 +18,12 @@ export interface DefaultRule<Value> extends ValueRule {
 export function checkValues(owner: string, options: object, rules: Readonly<Record<string, ValueRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(options, name) ? (options as Readonly<Record<string, unknown>>)[name] : undefined
-    checkValue(owner, name, rule, value)
+    if (value === undefined ? !Object.hasOwn(rule, 'isRequired') : rule.accepts(value)) continue
+    const kind = describeValue(value)
+    // Some member of it is wrong, which its kind does not say.
+    const found = kind === 'an object' || kind === 'a list' ? '' : `; it is ${kind}`
+    throw new TypeError(`${owner} takes as ${name}: ${rule.text}${found}.`)
   }
-}
-
-/** @throws TypeError for a value that breaks the rule of its option */
-export function checkValue(owner: string, name: string, rule: ValueRule, value: unknown): void {
-  const isMissing = value === undefined && Object.hasOwn(rule, 'isRequired')
-  if (!isMissing && (value === undefined || rule.accepts(value))) return
-  const kind = describeValue(value)
-  // Some member of it is wrong, which its kind does not say.
-  const found = kind === 'an object' || kind === 'a list' ? '' : `; it is ${kind}`
-  throw new TypeError(`${owner} takes as ${name}: ${rule.text}${found}.`)
 }
 
 /** The rule of an option that must be there. */

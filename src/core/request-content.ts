@@ -70,10 +70,10 @@ export function checkContentCoding(
   })
 }
 
-/** Whether the content has a content coding. */
+/** Whether the content has a content coding: `identity` is none, in a list with empty members as well (RFC 9110 §5.6.1.2). */
 export function isCoded(exchange: Exchange): boolean {
-  const coding = exchange.field('content-encoding')
-  return coding !== undefined && coding.toLowerCase() !== 'identity'
+  const codings = exchange.field('content-encoding')
+  return codings !== undefined && splitList(codings).some((coding) => coding.toLowerCase() !== 'identity')
 }
 
 /** What a body parser before us left, or `undefined` while the content is still to be read. */

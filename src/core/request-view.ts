@@ -16,6 +16,11 @@ export interface Principal {
   readonly claims?: Readonly<Record<string, unknown>> | undefined
 }
 
+/** A principal without its claims, which may be secret. */
+export function withoutClaims(principal: Principal | undefined): Pick<Principal, 'scheme' | 'id'> | undefined {
+  return principal && { scheme: principal.scheme, id: principal.id }
+}
+
 /** What a hook may know of a request. */
 export interface RequestView {
   /** The method, after X-HTTP-Method-Override where that is enabled. */

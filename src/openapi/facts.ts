@@ -2,7 +2,7 @@ import type { FileOptions } from '../actions/hook-types.ts'
 import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules, QueryType } from '../actions/query-rules.ts'
 import type { CollectionFacts, Route } from '../actions/route.ts'
-import { isJsonType } from '../protocol/media-type.ts'
+import { includesJson } from '../protocol/media-type.ts'
 import type { ServiceView } from './inputs.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
@@ -91,7 +91,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
   for (const method of methods) {
     const rule = actions[method]?.content
     if (rule === undefined) continue
-    const isLimited = [...rule.types, ...(rule.types.some(takesJson) ? ['application/json'] : [])].some(
+    const isLimited = [...rule.types, ...(rule.types.some(includesJson) ? ['application/json'] : [])].some(
       (type) => rule.limit(type) !== Number.POSITIVE_INFINITY,
     )
     // A multipart form is limited in its parts, and a store that stages nothing in all content that it holds at once.
@@ -108,7 +108,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     schema: route.schema,
     methods,
     content,
-    json: isJson ? 'all' : types.some(takesJson) ? 'some' : 'none',
+    json: isJson ? 'all' : types.some(includesJson) ? 'some' : 'none',
     types,
     offers: route.offers.map(({ essence }) => essence),
     ids: owner?.ids ?? 'string',
@@ -170,10 +170,6 @@ function findIndexed({ indexing }: Route): Facts['indexed'] {
 function findCollection(view: ServiceView, definition: string): Route['collection'] {
   return view.routes.find(({ pattern, route }) => pattern === definition && route.kind === 'collection')?.route
     .collection
-}
-
-function takesJson(range: string): boolean {
-  return isJsonType(range) || ['*/*', 'application/*', '*/*+json'].includes(range)
 }
 
 /** Whether a method is done once for a key. */

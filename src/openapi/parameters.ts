@@ -2,7 +2,7 @@ import { SHORTEST_SECRET } from '../actions/keyed-request.ts'
 import {
   describeOperators,
   MOST_VALUES,
-  operatorsOf,
+  QUERY_TYPES,
   type QueryProperty,
   type QueryRules,
   type QueryType,
@@ -158,7 +158,7 @@ export function describeQueryForm(rules: QueryRules): JsonObject {
   const properties: Record<string, JsonValue> = {}
   for (const property of rules.properties.values()) {
     properties[property.name] = listOf(property.type)
-    for (const operator of operatorsOf(property.type)) {
+    for (const operator of QUERY_TYPES[property.type].operators) {
       if (operator !== '') properties[`${property.name}[${operator}]`] = describeOperand(property.type, operator)
     }
   }
@@ -180,7 +180,7 @@ function describeSort(properties: readonly QueryProperty[]): JsonObject {
 }
 
 function describeConditions({ type }: QueryProperty): JsonObject {
-  const operators = operatorsOf(type).filter((operator) => operator !== '')
+  const operators = QUERY_TYPES[type].operators.filter((operator) => operator !== '')
   const operands = operators.map((operator) => [operator, describeOperand(type, operator)])
   return { ...objectOf(Object.fromEntries(operands), []), additionalProperties: false }
 }

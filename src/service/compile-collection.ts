@@ -43,7 +43,7 @@ export function compileCollection(
     pageSize: options.pageSize as CollectionFacts['pageSize'],
   }
   const indexing = compileIndexing(pattern, options, defaults)
-  const collection = compileCollectionItself(pattern, options, defaults, { facts, types, indexing })
+  const collection = compileCollectionItself(pattern, options, defaults, facts, types, indexing)
   const byClient = options.clientIds ?? (names !== 'uuid' && !isAccepting && options.scope === undefined)
   const memberMethods = options.memberMethods ?? (isAccepting ? ['GET', 'DELETE'] : ['GET', 'PUT', 'PATCH', 'DELETE'])
   const memberOptions = omitOptions(options, 'methods')
@@ -95,13 +95,6 @@ function compileFiles(
   })
 }
 
-/** What a collection is compiled with beside its options. */
-interface OwnFacts {
-  readonly facts: CollectionFacts
-  readonly types: readonly string[]
-  readonly indexing: Indexing | undefined
-}
-
 /** The most bytes of a query as content: it has a few conditions, and each has bounds. */
 const LONGEST_QUERY = 64 * 1024
 
@@ -119,7 +112,9 @@ function compileCollectionItself(
   pattern: string,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
-  { facts, types, indexing }: OwnFacts,
+  facts: CollectionFacts,
+  types: readonly string[],
+  indexing: Indexing | undefined,
 ): Route {
   const { limits } = defaults.context
   const hasFiles = facts.files !== 'any' && [...facts.files.values()].some((file) => file.required === true)

@@ -11,33 +11,16 @@ import type { RouteEntry } from '../actions/route-table.ts'
 import { loadFile, loadFileTarget, loadPresent, loadReplaced, loadReplacedOrHidden } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import type { PatchFormat } from '../patch-formats/patch-format.ts'
-import {
-  includesJson,
-  isJsonRange,
-  isJsonType,
-  isMediaRange,
-  NO_PARAMETERS,
-  parseMediaType,
-} from '../protocol/media-type.ts'
+import { includesJson, isJsonRange, isJsonType, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { SharedOptions, SingletonOptions } from './document-options.ts'
 
 /** What a route knows that its definition does not say. */
-interface DocumentFacts {
-  readonly kind?: Route['kind']
-  readonly definition?: string
-  readonly storePath?: string
-  readonly putResponse?: 'representation' | 'none'
-  readonly idMember?: Route['idMember']
-  readonly showsWork?: boolean
-  readonly createsByPut?: boolean
-  readonly fileNames?: Route['fileNames']
-  readonly isFile?: boolean
-  readonly indexing?: Route['indexing']
+type OwnFacts = 'kind' | 'definition' | 'storePath' | 'putResponse' | 'idMember' | 'showsWork' | 'createsByPut'
+interface DocumentFacts extends Partial<Pick<Route, OwnFacts | 'fileNames' | 'isFile' | 'indexing' | 'hasParent'>> {
   /** Of a file that PUT stores anew. */
   readonly file?: FileOptions
-  readonly hasParent?: boolean
 }
 
 /** The route of a resource that has a representation of its own. */
@@ -49,9 +32,6 @@ export function compileDocument(
   { file, ...facts }: DocumentFacts = {},
 ): Route {
   const { types = ['*/*'], representations = [] } = options
-  for (const type of types) {
-    if (!isMediaRange(type)) throw new TypeError(`${pattern} takes types such as "text/plain" or "*/*", not "${type}".`)
-  }
   const isJson = types.every(isJsonRange)
   const { limits } = defaults.context
   // A file of an item has the limit that it has in a form.

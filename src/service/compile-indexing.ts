@@ -6,6 +6,7 @@ import { invalid } from '../actions/validation.ts'
 import type { ContentError } from '../core/errors.ts'
 import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { formatPointer, parseArrayIndex, parsePointer } from '../patch-formats/json-pointer.ts'
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/lists.ts'
 import type { StoredResource } from '../stores/types.ts'
 import type { CollectionOptions } from './collection-options.ts'
@@ -113,7 +114,7 @@ export function compileIndexing(
       const faults: ContentError[] = []
       const values = collect(current().properties, value, ({ pointer, type }) => {
         const text = type === 'any' ? 'text of at most 256 bytes, a number or a boolean' : QUERY_TYPES[type].text
-        faults.push({ pointer: pointer.map(formatPointerStep).join(''), detail: `This is to be ${text}.` })
+        faults.push({ pointer: formatPointer(pointer), detail: `This is to be ${text}.` })
       })
       if (faults.length > 0) throw invalid(faults)
       return values
@@ -128,15 +129,9 @@ function readRules({ query, count, deletion }: Readonly<CollectionOptions<JsonVa
   if (query === undefined && count !== true) return undefined
   const properties = Object.entries(query ?? {}).map(([name, given]): [string, QueryProperty] => {
     const { type, pointer, sensitive = false } = typeof given === 'string' ? { type: given } : given
-    return [name, { name, type, pointer: parseTokens(pointer ?? formatPointerStep(name)), isSensitive: sensitive }]
+    return [name, { name, type, pointer: parsePointer(pointer ?? formatPointerStep(name))!, isSensitive: sensitive }]
   })
   return { properties: new Map(properties), allowsCount: count === true, allowsDeleted: deletion === 'soft' }
-}
-
-/** The tokens of a pointer that has been checked. */
-function parseTokens(pointer: string): readonly string[] {
-  const tokens = pointer.slice(1).split('/')
-  return tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
 /**
@@ -192,7 +187,7 @@ function collect(
 function resolve(value: JsonValue, pointer: readonly string[]): JsonValue | undefined {
   let found: JsonValue | undefined = value
   for (const token of pointer) {
-    if (Array.isArray(found)) found = /^(?:0|[1-9]\d{0,8})$/.test(token) ? found[Number(token)] : undefined
+    if (Array.isArray(found)) found = found[parseArrayIndex(token) ?? -1]
     else found = isJsonObject(found) ? readMember(found, token) : undefined
   }
   return found

@@ -1,12 +1,10 @@
 import type { Authorize } from '../actions/hook-types.ts'
-import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
 import type { Action, Documentation, Route, RouteContext } from '../actions/route.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { RequestView } from '../core/request-view.ts'
-import { askRule, type RequireRule } from '../handlers/authentication-options.ts'
+import { askRule, compileRule, type RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
-import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import { completeMethods, type Method } from '../protocol/methods.ts'
 import type { SharedOptions } from './document-options.ts'
 import type { ReportIndexing } from './operator-reports.ts'
 import type { ResourceOptions } from './resource-options.ts'
@@ -88,6 +86,25 @@ export function completeRoute(
   return Object.freeze({ ...route, isComparedByWrite: isComparedByWrite(route) })
 }
 
+/** The fields that tell a client what a resource takes, derived from its actions. */
+function capabilitiesOf({ actions, methods, collection }: Pick<Route, 'actions' | 'methods' | 'collection'>): string[] {
+  const fields = ['Allow', methods.join(', ')]
+  for (const method of ['POST', 'PATCH'] as const) {
+    const content = actions[method]?.content
+    if (content !== undefined) fields.push(content.hint, content.types.join(', '))
+  }
+  fields.push(...acceptQueryOf(actions))
+  // A listing is sent whole; where any path may be one, another may be a resource.
+  const isListing = collection !== undefined && collection.content !== 'any'
+  if (actions.GET !== undefined && !isListing) fields.push('Accept-Ranges', 'bytes')
+  return fields
+}
+
+/** Accept-Query, a list of the media types that QUERY takes (RFC 10008 §3); nothing for a route without QUERY. */
+function acceptQueryOf({ QUERY }: Route['actions']): readonly string[] {
+  return QUERY?.content === undefined ? [] : ['Accept-Query', QUERY.content.types.join(', ')]
+}
+
 function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
   if (route.context.store.supports?.tagsAreVersions !== true || !route.isJson || route.hasParent) return false
   if (route.authorize !== undefined || route.conflict !== undefined || route.beforeWrite !== undefined) return false
@@ -107,10 +124,8 @@ export function restrict(
 }
 
 function compileRequire(require: SharedOptions['requireAuth']): Route['requiresCredentials'] {
-  if (typeof require === 'function') return askRule(require)
   if (require === undefined) return undefined
-  if (require === 'all') return () => true
-  return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
+  return require === 'none' ? () => false : compileRule(require)
 }
 
 /** What the rules say of reads: most say one thing of all of them. */

@@ -88,7 +88,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   compiled.indexes = findIndexes(entries)
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
   if (description !== undefined) entries.push(description)
-  const view = createView(settings, entries)
+  const view = createView(settings, requireAuth, entries)
   compiled.view = view
   const table = resources === undefined ? createOpenTable(entries) : createRouteTable(entries)
   compiled.parents = findParents(entries, table)
@@ -155,12 +155,14 @@ function hasWork({ options }: ResourceDefinition): boolean {
 }
 
 /** What the description of a service reads of its settings: the one place where options become a description. */
-function createView(settings: ServiceSettings, routes: readonly RouteEntry[]): ServiceView {
-  const { authentication } = settings
-  const requireAuth = authentication?.requireAuth ?? 'none'
+function createView(
+  settings: ServiceSettings,
+  requireAuth: ServiceDefaults['requireAuth'],
+  routes: readonly RouteEntry[],
+): ServiceView {
   return {
     routes,
-    schemes: authentication?.schemes.map(({ name }) => name),
+    schemes: settings.authentication?.schemes.map(({ name }) => name),
     credentials: typeof requireAuth === 'function' ? 'some' : requireAuth,
     refusesCleartext: settings.https === 'required',
     refusesOrigins: settings.cors?.rejectOrigin === true,

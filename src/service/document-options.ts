@@ -2,7 +2,7 @@ import type { DeletionMode } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
 import { listOf, oneOf, PERIOD, SIZE, TEXT, type ValueRule } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { includesJson, isJsonRange, parseMediaType } from '../protocol/media-type.ts'
+import { includesJson, isJsonRange, isMediaRange } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import {
   checkMethods,
@@ -51,9 +51,10 @@ export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Val
   readonly aliases?: readonly string[]
 }
 
+/** The type of content is compared with it in lower case (RFC 9110 §8.3.1), and without its parameters. */
 const MEDIA_RANGE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && parseMediaType(value) !== undefined,
-  text: "a media range such as 'image/*'",
+  accepts: (value) => typeof value === 'string' && isMediaRange(value) && value === value.toLowerCase(),
+  text: "a media range such as 'image/*', in lower case and without parameters",
 }
 
 export const DOCUMENT_OPTIONS: OptionTable<DocumentOptions> = {

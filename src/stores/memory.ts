@@ -1,6 +1,6 @@
 import { createForwardClock } from '../core/forward-clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
+import { CLOCK, PERIOD, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createContentHolder, createStates, type TakenStreams } from './memory/states.ts'
@@ -30,8 +30,8 @@ export interface MemoryStoreOptions {
 }
 
 const OPTIONS = {
-  maxTombstones: withDefault(CHECKED_LATER, 10_000),
-  retention: withDefault(CHECKED_LATER, 30 * 24 * 60 * 60 * 1000),
+  maxTombstones: withDefault(SIZE, 10_000),
+  retention: withDefault(PERIOD, 30 * 24 * 60 * 60 * 1000),
   now: CLOCK,
 } satisfies OptionTable<MemoryStoreOptions>
 
@@ -55,10 +55,6 @@ interface Draft {
  */
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const { maxTombstones, retention, now: localNow } = resolveOptions('memoryStore', options, OPTIONS)
-  if (!SIZE.accepts(maxTombstones)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
-  if (!SIZE.accepts(retention))
-    throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
-
   const { now } = createForwardClock(localNow)
   const { members, nextVersion, read, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
   const holder = createContentHolder()

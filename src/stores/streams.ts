@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
-import { closeIterator, resumeStream } from '../core/byte-blocks.ts'
+import { closeIterator } from '../core/byte-blocks.ts'
 import type { StoredContent } from './new-state.ts'
 import type { Content, LargeBody } from './types.ts'
 
-/** Streams of bytes: until they are given up, as far as their first part, counted, and gathered. */
+/** Streams of bytes: until they are given up, counted, and gathered. */
 
 /**
  * The chunks of a stream until a signal aborts.
@@ -47,27 +47,6 @@ async function* readUntilAborted(
     // Not awaited: a source that is silent does not close before it speaks again.
     if (!isOver) void closeIterator(iterator)
   }
-}
-
-/**
- * Reads a stream until it ends or is longer than a limit.
- * @returns the beginning; and the whole stream from its first byte on, to be read or closed, unless it has ended within the limit
- */
-export async function splitHead(
-  stream: AsyncIterable<Uint8Array>,
-  limit: number,
-): Promise<{ readonly head: Uint8Array; readonly size: number; readonly rest: AsyncIterable<Uint8Array> | undefined }> {
-  const source = stream[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let size = 0
-  while (size <= limit) {
-    const next = await source.next()
-    if (next.done === true) return { head: Buffer.concat(head, size), size, rest: undefined }
-    size += next.value.length
-    // Its buffer may change when the next chunk is asked for; the chunk beyond the limit has been passed on by then.
-    head.push(size > limit ? next.value : Buffer.from(next.value))
-  }
-  return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
 }
 
 /** All bytes of a stream that is short enough to be held. */

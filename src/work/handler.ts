@@ -11,9 +11,9 @@ import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
-import { inTime } from './in-time.ts'
 import type { ClaimedWork, WorkRecord } from './queue.ts'
 import type { WorkHandler } from './runner.ts'
+import { inTime } from './store-calls.ts'
 
 /** What the operations need to know of a route, by its pattern. */
 export type FindWorkRoute = (

@@ -2,9 +2,9 @@ import type { Authorize } from '../actions/hook-types.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Principal, RequestView } from '../core/request-view.ts'
+import { type Principal, type RequestView, withoutClaims } from '../core/request-view.ts'
 import { memberPath, nameOf, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
-import { walkMembers } from './walk-members.ts'
+import { walkMembers } from './store-calls.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
 const COLLECTION = 'monitors'
@@ -52,9 +52,9 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
 
   return {
     create(id, target, principal) {
-      const owner = principal && { principal: { scheme: principal.scheme, id: principal.id } }
-      const body = { id, kind: 'removal', target, state: 'pending', accepted: new Date(now()), ...owner }
-      const content = { contentType: 'application/json', body: JSON.stringify(body) }
+      const facts = { id, kind: 'removal', target, state: 'pending', accepted: new Date(now()) }
+      const body = JSON.stringify({ ...facts, principal: withoutClaims(principal) })
+      const content = { contentType: 'application/json', body }
       return { path: memberPath(COLLECTION, id), content }
     },
 

@@ -10,13 +10,13 @@ import type { Log } from '../core/operator-log.ts'
 import { COUNT, DURATION, FUNCTION, MILLISECONDS, PATH, shapedAs, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
-import type { Principal, RequestView } from '../core/request-view.ts'
+import { type Principal, type RequestView, withoutClaims } from '../core/request-view.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/types.ts'
 import { createWorkHandler, type FindWorkRoute } from './handler.ts'
 import { createMonitors, type Monitors } from './monitors.ts'
 import { createPoll } from './poll.ts'
-import { createWorkQueue, type WorkRecord } from './queue.ts'
+import { createWorkQueue } from './queue.ts'
 import { createWorkRunner } from './runner.ts'
 import { createExternalScheduler, createLocalScheduler } from './scheduler.ts'
 
@@ -132,7 +132,7 @@ export function createOperations(
           path,
           version,
           monitor: monitor.path,
-          principal: nameOf(exchange.principal),
+          principal: withoutClaims(exchange.principal),
         })
         const { signal } = exchange
         const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record], signal })
@@ -144,7 +144,7 @@ export function createOperations(
 
       prepareProcessing({ route, principal }, path) {
         const id = randomUUID()
-        const work = { kind: 'process', pattern: route.pattern, path, principal: nameOf(principal) } as const
+        const work = { kind: 'process', pattern: route.pattern, path, principal: withoutClaims(principal) } as const
         const record = queue.record(id, work)
         return { record, start: () => scheduler.announce(id, 0) }
       },
@@ -161,11 +161,6 @@ export function createOperations(
       return emptyReply(204, ['Cache-Control', cacheControlFor(exchange)])
     },
   }
-}
-
-/** A principal as work records it: without claims, which may be secret. */
-function nameOf(principal: Principal | undefined): WorkRecord['principal'] {
-  return principal && { scheme: principal.scheme, id: principal.id }
 }
 
 /**

@@ -1,9 +1,9 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { reportFailure } from '../core/operator-log.ts'
-import { waitAtMost } from '../core/wait-at-most.ts'
-import { inTime } from './in-time.ts'
+import { waitAtMost } from '../core/waiting.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
+import { inTime } from './store-calls.ts'
 
 /** Does accepted work, and records what has failed for good. */
 export interface WorkHandler {

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { readUpTo } from '../../src/actions/content.ts'
+import { readUpTo } from '../../src/core/byte-blocks.ts'
 
 const bytes = (text: string) => Buffer.from(text)
 

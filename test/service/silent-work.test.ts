@@ -5,9 +5,9 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { inTime, PATIENCE } from '../../src/work/in-time.ts'
 import { createWorkQueue, LEASE } from '../../src/work/queue.ts'
 import { createWorkRunner } from '../../src/work/runner.ts'
+import { inTime, PATIENCE } from '../../src/work/store-calls.ts'
 
 afterEach(() => vi.useRealTimers())
 

@@ -399,13 +399,13 @@ describe('memoryStore, the clock', () => {
 describe('memoryStore, options', () => {
   const wrong: readonly [object, RegExp][] = [
     [{ maxTombstone: 1 }, /memoryStore has no option "maxTombstone"/],
-    [{ maxTombstones: -1 }, /maxTombstones must be a number of 0 or more/],
-    [{ maxTombstones: '5' }, /maxTombstones must be a number of 0 or more/],
-    [{ maxTombstones: Number.NaN }, /maxTombstones must be a number of 0 or more/],
-    [{ retention: -1 }, /retention must be a number of milliseconds/],
-    [{ retention: '5' }, /retention must be a number of milliseconds/],
+    [{ maxTombstones: -1 }, /memoryStore takes as maxTombstones: a number of 0 or more/],
+    [{ maxTombstones: '5' }, /memoryStore takes as maxTombstones: a number of 0 or more/],
+    [{ maxTombstones: Number.NaN }, /memoryStore takes as maxTombstones: a number of 0 or more/],
+    [{ retention: -1 }, /memoryStore takes as retention: a number of milliseconds/],
+    [{ retention: '5' }, /memoryStore takes as retention: a number of milliseconds/],
     [{ now: 5 }, /memoryStore takes as now: a function/],
-    [{ retention: 'long' }, /retention must be a number of milliseconds/],
+    [{ retention: 'long' }, /memoryStore takes as retention: a number of milliseconds/],
   ]
   for (const [options, message] of wrong) {
     it(`refuses ${JSON.stringify(options)} in a sentence`, () => {

@@ -82,6 +82,18 @@ describe('PUT', () => {
     await target.close()
   })
 
+  it('refuses with 413 what is larger than maxSize, and takes a list with identity alone for no coding (RFC 9110 §5.6.1.2)', async () => {
+    const target = await startService({ resources: { '/docs/{name}': document({ maxSize: 70_000 }) } })
+    for (const coding of ['identity', 'identity,', ', Identity ,']) {
+      const fields = { ...TEXT, 'Content-Encoding': coding }
+      const large = await target.send('PUT', '/docs/a', { fields, body: 'x'.repeat(200_000), chunked: true })
+      expect([coding, large.status]).toEqual([coding, 413])
+      const small = await target.send('PUT', '/docs/b', { fields, body: 'x', chunked: true })
+      expect([coding, small.status < 300, small.field('etag')]).toEqual([coding, true, expect.any(String)])
+    }
+    await target.close()
+  })
+
   it('without a condition goes on without its turn where 256 others wait for theirs', async () => {
     const store = memoryStore()
     let open = (): void => {}

@@ -194,11 +194,7 @@ export function createPostgresStates(
 }
 
 function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow): PutResult {
-  return {
-    outcome: 'created',
-    resource: createResource(path, version, content, taken, row),
-    counter: undefined,
-  }
+  return { outcome: 'created', resource: createResource(path, version, content, taken, row), counter: undefined }
 }
 
 /** The values of a new row, in the order of `createState`. */

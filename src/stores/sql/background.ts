@@ -3,7 +3,7 @@
 import { publishFailure } from '../../core/diagnostics.ts'
 import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { waitAtMost } from '../../core/wait-at-most.ts'
+import { waitAtMost } from '../../core/waiting.ts'
 import type { CollectionIndex } from '../lists.ts'
 import type { StoredResource } from '../types.ts'
 import type { IndexSteps, Swept } from './dialect.ts'

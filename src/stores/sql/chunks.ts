@@ -2,12 +2,13 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { createGoneError } from '../../contents/types.ts'
+import { readUpTo } from '../../core/byte-blocks.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { isUnavailable } from '../../core/unavailable.ts'
 import type { RecentCache } from '../recent-cache.ts'
-import { splitHead, untilAborted } from '../streams.ts'
+import { untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
 import type { BesideContents } from './beside.ts'
@@ -29,10 +30,10 @@ export function createCollector(
   const { batchSize, beside } = sink
   if (beside === undefined) return collectChunks
   return async (stream, signal) => {
-    const { head, size, rest } = await splitHead(untilAborted(stream, signal), inlineLimit)
-    if (rest !== undefined) return beside.put(rest, signal)
+    const content = await readUpTo(untilAborted(stream, signal), inlineLimit, 'copy')
+    if (!(content instanceof Uint8Array)) return beside.put(content, signal)
     signal?.throwIfAborted()
-    return { size, body: head, id: undefined }
+    return { size: content.length, body: content, id: undefined }
   }
 
   async function collectChunks(stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken> {

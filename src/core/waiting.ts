@@ -1,3 +1,18 @@
+/** Waiting for what may never end. */
+
+/** Waits until work has ended, or a time in milliseconds is over. */
+export async function waitAtMost(time: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const isOver = new Promise((resolve) => {
+    timer = setTimeout(resolve, time)
+  })
+  try {
+    await Promise.race([work, isOver])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /**
  * Milliseconds for which further callers join a call that has not ended. It may never end, where its connection was lost
  * silently: callers that come later must not wait with it.
