@@ -189,10 +189,7 @@ export async function readUpTo(
  * @param head what has been read, in pieces
  * @param source the rest
  */
-function resumeStream(
-  head: ByteBlocks,
-  source: AsyncIterator<Uint8Array>,
-): AsyncIterable<Uint8Array> {
+function resumeStream(head: ByteBlocks, source: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
   let isOver = false
 
   async function next(): Promise<IteratorResult<Uint8Array>> {
