@@ -39,7 +39,7 @@ function markWork(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply>
   if (!route.showsWork) return reply
   return andThen(fetchJson(current!, route.context.limits.bodySize, exchange), (fetched) => {
     const value = parseStored(fetched)
-    const isPending = isJsonObject(value) && (value['state'] === 'pending' || value['state'] === 'running')
+    const isPending = isJsonObject(value) && value['state'] === 'pending'
     if (!isPending) return reply
     const { status, headers, body } = reply
     const at = headers.indexOf('Cache-Control') + 1

@@ -138,7 +138,6 @@ function sendByXhr(
         redirected: xhr.responseURL !== url,
         text: () => Promise.resolve(new TextDecoder().decode(xhr.response)),
       })
-    signal.throwIfAborted()
     signal.addEventListener('abort', () => xhr.abort(), { once: true })
     xhr.send(body)
   })

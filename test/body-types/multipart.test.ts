@@ -208,6 +208,13 @@ describe('parseMultipart', () => {
       expect(elapsed()).toBeLessThan(1000)
     })
 
+    it('remembers a head as it was, although its source uses the buffer again', () => {
+      const data = Buffer.from(lines(...field('name-1', ''), ''))
+      expect(readPartHead(data, 0, 0)?.head.name).toBe('name-1')
+      data.write('2', data.indexOf('1'))
+      expect(readPartHead(data, 0, 0)?.head.name).toBe('name-2')
+    })
+
     it('refuses 100 000 parts soon, and holds none of them (threat 75)', MEASURED, async () => {
       const body = Buffer.from(lines('--', ...field('a', ''), '').repeat(100_000))
       const elapsed = startProcessorClock()

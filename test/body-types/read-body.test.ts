@@ -7,7 +7,7 @@ import { isHttpError, RequestAborted } from '../../src/core/errors.ts'
 import { Exchange } from '../../src/core/exchange.ts'
 import { findConsumedBody } from '../../src/core/request-content.ts'
 import { type RunningHost, runListener } from '../support/hosts.ts'
-import { gather } from './feed.ts'
+import { gather, statusOf } from './feed.ts'
 
 type Read = (exchange: Exchange, limit: number) => Promise<Uint8Array>
 
@@ -244,6 +244,17 @@ describe('streamBytes', () => {
       [0, 0, 0],
       [0, 0, 0],
     ])
+  })
+
+  it('hears of a connection that breaks after content was refused: an error without a listener ends the process', async () => {
+    const counts: number[] = []
+    const server = await serve(async (exchange, limit) => {
+      await statusOf(() => gather(streamBytes(exchange, limit)))
+      counts.push(exchange.req.listenerCount('error'))
+      return Buffer.from('')
+    }, 5)
+    await server.post('abcdef', chunked)
+    expect(counts[0]).toBeGreaterThan(0)
   })
 })
 

@@ -71,6 +71,14 @@ describe('the attempts of a request', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
+  it('leave no listener behind a download that is given up', async () => {
+    const { signal } = new AbortController()
+    const content = new Response(new Uint8Array(10), { headers: { 'Content-Length': '10', ETag: '"1"' } })
+    const { file } = expectSuccess(await answerInTurn([content]).client.download('/a', { signal }))
+    for await (const _ of file) break
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
   it('leave no timer where their signal ends the pause between them', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const busy = new Response('', { status: 503, headers: { 'Retry-After': '30' } })

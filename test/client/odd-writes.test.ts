@@ -64,7 +64,61 @@ it('reads without the tag of before what it has written or removed', async () =>
   await client.replace('/a', 'any', {})
   await client.remove('/a', 'any')
   await client.read('/a')
-  expect(asked).toEqual(['GET without', 'PUT without', 'GET without', 'DELETE without', 'GET without'])
+  await client.upload('/a', 'any', '{}')
+  await client.read('/a')
+  const written = ['PUT without', 'GET without', 'DELETE without', 'GET without', 'PUT without', 'GET without']
+  expect(asked).toEqual(['GET without', ...written])
+})
+
+it('reads without the tag of before what was not found meanwhile', async () => {
+  const asked: unknown[] = []
+  const base = await start((req, res) => {
+    asked.push(req.headers['if-none-match'])
+    const status = asked.length === 2 ? 404 : 200
+    res.writeHead(status, { 'Content-Type': 'application/json', ETag: '"1"' }).end('{}')
+  })
+  const client = createResourceClient(base)
+  for (const status of [200, 404, 200]) expect(await client.read('/a')).toMatchObject({ status })
+  expect(asked).toEqual([undefined, '"1"', undefined])
+})
+
+it('waits for work that is pending or running', async () => {
+  const states = ['pending', 'running', 'done']
+  const base = await start((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'application/json', 'Retry-After': '0' })
+    res.end(JSON.stringify({ state: states.shift() }))
+  })
+  const ended = await createResourceClient(base).wait({ url: `${base}/operations/1`, retryAfter: undefined })
+  expect(ended).toMatchObject({ ok: true, document: { value: { state: 'done' } } })
+})
+
+it('tries again after a minute where the server asks for it, and not after more', async () => {
+  const base = await start((req, res) => void res.writeHead(429, { 'Retry-After': req.url!.slice(1) }).end())
+  const client = createResourceClient(base)
+  await expect(client.read('/61')).rejects.toMatchObject({ status: 429 })
+  const controller = new AbortController()
+  const reading = client.read('/60', { signal: controller.signal })
+  setTimeout(() => controller.abort(), 100)
+  await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+it('counts a chunk of an upload as sent when the next one is asked for', async () => {
+  const seen: number[][] = []
+  const sent: number[] = []
+  const client = createResourceClient('https://example.org', {
+    async fetch(_url, { body }) {
+      const reader = (body as ReadableStream<Uint8Array>).getReader()
+      for (let isDone = false; !isDone; ) {
+        isDone = (await reader.read()).done
+        await new Promise(setImmediate)
+        seen.push([...sent])
+      }
+      return new Response(null, { status: 204, headers: { ETag: '"1"' } })
+    },
+  })
+  const onProgress = (bytes: number): void => void sent.push(bytes)
+  await client.upload('/a', 'any', new Uint8Array(100_000), { onProgress })
+  expect(seen).toEqual([[], [65_536], [65_536, 100_000]])
 })
 
 it('limits the time of an upload only where that is asked for', async () => {
@@ -85,4 +139,31 @@ it('asks for the state of accepted work after its Retry-After, and not before', 
   const done = await createResourceClient(base).wait({ url: `${base}/operations/1`, retryAfter: 400 })
   expect(done).toMatchObject({ ok: true })
   expect(performance.now() - begin).toBeGreaterThan(390)
+})
+
+it.each([
+  [405, false],
+  [500, true],
+  [501, true],
+])('says of an answer %d to a write whether it may have taken effect: %s', async (status, mayHaveTakenEffect) => {
+  const base = await start((_req, res) => void res.writeHead(status).end())
+  const writing = createResourceClient(base).replace('/a', 'any', {})
+  await expect(writing).rejects.toMatchObject({ status, mayHaveTakenEffect })
+})
+
+it('makes no condition of a weak tag, which If-Match never matches (RFC 9110 §13.1.1)', async () => {
+  const conditions: unknown[] = []
+  const date = 'Tue, 01 Dec 2026 10:00:00 GMT'
+  const base = await start((req, res) => {
+    const { 'if-match': tag, 'if-unmodified-since': time } = req.headers
+    if (req.method === 'PUT') conditions.push([tag, time])
+    const dated = req.url === '/dated' ? { 'Last-Modified': date } : {}
+    res.writeHead(200, { 'Content-Type': 'application/json', ETag: 'W/"1"', ...dated }).end('{}')
+  })
+  const client = createResourceClient(base)
+  const { document } = expectSuccess(await client.read('/dated'))
+  await client.replace(document, {})
+  expect(conditions).toEqual([[undefined, date]])
+  const undated = expectSuccess(await client.read('/undated')).document
+  await expect(client.replace(undated, {})).rejects.toThrow('The document has neither a strong ETag nor Last-Modified.')
 })

@@ -96,6 +96,17 @@ describe('deprecated and sunset', () => {
   })
 })
 
+it('content of any type may be too large for a store that stages nothing, which holds it in memory', () => {
+  const { stage, ...plain } = memoryStore()
+  expect(stage).toBeTypeOf('function')
+  const refusals = [memoryStore(), plain].map((store) => {
+    const service = createResourceService(store, { resources: { '/files/{name}': document() } })
+    const { paths } = openapi(service, { info: { title: 'T', version: '1' } }) as Document
+    return Object.keys(paths['/files/{name}'].put.responses).includes('413')
+  })
+  expect(refusals).toEqual([false, true])
+})
+
 describe('the schemas of a description', () => {
   it('are those of the schema by direction, without the id in and with it out (issue 21, points 2 and 5)', () => {
     const schema = z.object({ name: z.string().default('Ada') })

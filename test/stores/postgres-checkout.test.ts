@@ -56,6 +56,18 @@ async function failureOf(call: Promise<unknown>): Promise<unknown> {
   return failure
 }
 
+it('createCheckout limits the time of connecting by the most patient of the stores on a pool', () => {
+  const shared = Object.assign(new FakePool(), { options: { connectionTimeoutMillis: 0 } })
+  for (const [connectTimeout, expected] of [
+    [2000, 2000],
+    [5000, 5000],
+    [3000, 5000],
+  ] as const) {
+    createCheckout(shared as unknown as PostgresPool, { ...LIMITS, connectTimeout }, createWaitingCalls(3))
+    expect(shared.options.connectionTimeoutMillis).toBe(expected)
+  }
+})
+
 describe('createCheckout, how a connection is given back', () => {
   it('gives it back after a success, and after an error that the database has sent', async () => {
     expect(await run()).toEqual([1])

@@ -51,6 +51,26 @@ describe('postgresStore, a connection that is lost', () => {
   })
 })
 
+describe('postgresStore, a transaction whose connection is lost', () => {
+  it('is not rolled back: nothing would answer', async () => {
+    const sent: string[] = []
+    const lost = new Error('Connection terminated unexpectedly')
+    const client = {
+      on() {},
+      async query({ text }: { readonly text: string }) {
+        sent.push(text.split(' ', 1)[0]!)
+        if (text === statement.text) throw lost
+        return { rows: [] }
+      },
+      release: () => {},
+    }
+    const pool: PostgresPool = { on() {}, connect: async () => client }
+    const { transact } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+    await expect(transact(async (run) => run(statement, []))).rejects.toMatchObject({ status: 503, cause: lost })
+    expect(sent).toEqual(['BEGIN;', 'SELECT'])
+  })
+})
+
 describe('postgresStore, another failure of a statement', () => {
   it('is not repeated', async () => {
     const { pool, counts } = createFailingPool('23505', 0)

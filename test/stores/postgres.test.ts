@@ -99,6 +99,10 @@ describe('postgresStore, round trips', () => {
     await store.write('/a/7', text('client'), { expect: 'any' })
     const resource = await createMember(store, '/a', text('server'))
     expect(resource.path).toBe('/a/8')
+    // One that must be absent raises the counter of its collection as well.
+    const related = () => [{ path: '/b/7', content: text('related'), expect: 'absent' as const }]
+    await store.create('/a', text('own'), { related })
+    expect((await createMember(store, '/b', text('server'))).path).toBe('/b/8')
     await store.close?.()
   })
 })

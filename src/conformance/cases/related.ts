@@ -73,13 +73,22 @@ export const related: readonly Case[] = [
     await claimStored(store, member.path, text(`member ${given}`), 'The member has other content.')
     await claimStored(store, `${member.path}/file`, text(`file of ${given}`), 'The related path has other content.')
   }),
-  it('never assigns a name that a related write has taken', { needs: ['paths'] }, async ({ store, collection }) => {
-    const related = (name: string) => [{ path: `/others/${name}`, content: text('related') }]
-    const { path } = created(await store.create(collection, text('own'), { related }))
-    const other = created(await store.create('/others', text('new')))
-    const taken = `/others/${nameOf({ path })}`
-    claim(other.path !== taken, `The name of ${taken} was assigned although a related write had taken it.`)
-    await claimStored(store, taken, text('related'), 'A creation overwrote a related path.')
+  it('never assigns a name that a related write has taken', { needs: ['paths'] }, async (bench) => {
+    const { store, collection, modes } = bench
+    for (const expect of store.supports?.relatedExpect ? (['any', 'absent'] as const) : (['any'] as const)) {
+      for (const mode of [undefined, ...modes]) {
+        const others = `/${expect}-${mode}`
+        const related = (name: string) => [{ path: `${others}/${name}`, content: text('related'), expect }]
+        const id = Number(nameOf(created(await store.create(collection, text('own'), { related }))))
+        const taken = `${others}/${id}`
+        if (mode !== undefined) await remove(store, taken, mode)
+        for (let i = 0; i < id; i++) {
+          const { path } = created(await store.create(others, text('new')))
+          claim(path !== taken, `The name of ${taken} was assigned although a related write had taken it.`)
+        }
+        if (mode === undefined) await claimStored(store, taken, text('related'), 'A creation overwrote a related path.')
+      }
+    }
   }),
   it('removes related paths with the removal, in the same mode, and only with it', {
     needs: ['paths'],

@@ -1,0 +1,40 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { createResourceClient } from '../../src/client.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+/** XMLHttpRequest of a browser that has followed a redirection, or none. */
+function stubXhr(responseURL: string): void {
+  class Xhr {
+    responseType = ''
+    readonly status = 200
+    readonly responseURL = responseURL
+    readonly response = new TextEncoder().encode('{}').buffer
+    readonly upload: { onprogress: ((event: { loaded: number }) => void) | null } = { onprogress: null }
+    onload: (() => void) | null = null
+    open(): void {}
+    setRequestHeader(): void {}
+    getResponseHeader = (name: string): string | null => (name === 'etag' ? '"1"' : null)
+    send(body: Blob): void {
+      this.upload.onprogress?.({ loaded: body.size })
+      this.onload?.()
+    }
+    abort(): void {}
+  }
+  vi.stubGlobal('XMLHttpRequest', Xhr)
+}
+
+const upload = (onProgress: (sent: number) => void) =>
+  createResourceClient('https://example.org').upload('/a', 'any', 'text', { onProgress })
+
+it('an upload whose progress a page sees goes by XMLHttpRequest', async () => {
+  stubXhr('https://example.org/a')
+  const sent: number[] = []
+  expect(await upload((bytes) => void sent.push(bytes))).toMatchObject({ ok: true, resource: { entityTag: '"1"' } })
+  expect(sent).toEqual([4, 4])
+})
+
+it('an upload that a page sees redirected has no success (RFC 9110 §15.4)', async () => {
+  stubXhr('https://example.org/login')
+  await expect(upload(() => {})).rejects.toThrow('The write was redirected.')
+})
