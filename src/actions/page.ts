@@ -45,7 +45,7 @@ function sizeOf(entry: RangedBody): number {
  */
 export function joinEntries(page: readonly PageEntry[]): ReplyBody {
   const entries = page.map(({ body }) => body)
-  const size = entries.reduce((sum, entry) => sum + sizeOf(entry), Math.max(2, entries.length + 1))
+  const size = entries.reduce((sum, entry) => sum + sizeOf(entry), entries.length + 1)
   if (size > LARGEST_VALUE) return streamEntries(page.map(letGo), size)
   if (entries.every((entry) => typeof entry === 'string')) return `[${entries.join(',')}]`
   if (entries.every((entry) => typeof entry === 'string' || entry instanceof Uint8Array)) {

@@ -123,6 +123,7 @@ describe('s3Contents with redirect: true', () => {
       [{ Range: 'bytes=0-9', 'If-Range': '"other"' }, 200],
       [{ Range: 'bytes=0-9', 'If-Range': tag }, 206],
       [{ 'Want-Repr-Digest': 'sha-256=1' }, 200],
+      [{ 'Want-Content-Digest': 'sha-256=1' }, 200],
     ] as const) {
       const answer = await host.send({ path: '/files/large', headers: fields as Record<string, string> })
       expect([fields, answer.status]).toEqual([fields, status])

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import type { S3Client } from '../../src/contents/s3/client.ts'
 import { readText } from '../../src/contents/s3/exchange.ts'
+import { listObjects } from '../../src/contents/s3/lists.ts'
 import { uploadObject } from '../../src/contents/s3/objects.ts'
 
 /** A service that takes everything, and what it was sent. */
@@ -41,5 +42,22 @@ describe('a response of S3 that is read as a whole', () => {
   it('has 16 MiB at most', async () => {
     expect(await readText(answer(16 * MEBIBYTE) as unknown as Response)).toHaveLength(16 * MEBIBYTE)
     await expect(readText(answer(16 * MEBIBYTE + 1) as unknown as Response)).rejects.toThrow('more than 16777216 bytes')
+  })
+})
+
+describe('a list of S3', () => {
+  it('goes on behind the last name of a page, in whatever order that has them', async () => {
+    const pages = [['b', 'a'], ['c']]
+    const starts: unknown[] = []
+    const send: S3Client['send'] = async ({ query }) => {
+      starts.push(query?.['start-after'])
+      const names = pages.shift()!
+      const entries = names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join('')
+      return { status: 200, headers: new Headers(), text: `<IsTruncated>${pages.length > 0}</IsTruncated>${entries}` }
+    }
+    const listed: string[] = []
+    for await (const { name } of listObjects({ send } as S3Client, '')) listed.push(name)
+    expect(listed).toEqual(['b', 'a', 'c'])
+    expect(starts).toEqual([undefined, 'b'])
   })
 })

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { beginChange } from '../../src/actions/changes.ts'
 import { type Change, json, type Outbox } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { HttpError } from '../../src/core/errors.ts'
@@ -274,6 +275,39 @@ describe('outbox', () => {
     for (const { eventId } of entries) {
       expect(eventId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     }
+  })
+
+  it('gives ids that ascend beyond 4096 events of one millisecond', () => {
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 1000)
+    const ids: string[] = []
+    const context = { limits: { bodySize: 1 }, now: Date.now, isParent: () => false }
+    const outbox: Outbox = ({ eventId }) => {
+      ids.push(eventId)
+      return []
+    }
+    const route = { ...{ outbox, context, pattern: '/tasks/{id}', kind: 'item' }, observesChanges: true } as never
+    for (let i = 0; i < 5000; i++) {
+      beginChange(route, 'created', undefined, { principal: undefined, request: undefined })!.writes!('/a/1', undefined)
+    }
+    vi.restoreAllMocks()
+    expect(ids.findIndex((id, i) => i > 0 && id <= ids[i - 1]!)).toBe(-1)
+  })
+
+  it('writes nothing below a resource that is removed with what is below it', async () => {
+    const errors: string[] = []
+    let path = '/tasks/1/comments/1'
+    const outbox: Outbox = ({ kind }) => (kind === 'deleted' ? [{ path, content: json({}) }] : [])
+    const resources = { '/tasks': collection({ outbox }), '/tasks/{task}/comments': collection({ parent: true }) }
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    target = await startService({ resources, onError })
+    await target.send('POST', '/tasks', jsonOf({}))
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(500)
+    expect(errors).toEqual([
+      expect.stringMatching(/^The outbox of \/tasks must not write below .*: \/tasks\/1\/comments\/1\.$/),
+    ])
+    path = '/tasks/10'
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(204)
+    expect(isResource(await target.store.read(path))).toBe(true)
   })
 
   it('fails for anything but a list of writes with absolute paths and small content', async () => {

@@ -1,6 +1,8 @@
 import { expect, it, vi } from 'vitest'
 import { viewChanged, viewReplaced } from '../../src/actions/changes.ts'
-import { StateView } from '../../src/actions/resource-view.ts'
+import type { Authorize } from '../../src/actions/hook-types.ts'
+import { askAbout, StateView } from '../../src/actions/resource-view.ts'
+import type { RequestView } from '../../src/core/request-view.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 
 const resource: StoredResource = {
@@ -38,4 +40,38 @@ it('the state of a change has null where that is its content, and no value where
   expect(viewChanged(broken, 100).value).toBeUndefined()
   expect(() => viewReplaced(broken, 100).value).toThrow('not JSON')
   expect({ ...viewReplaced(resource, 100) }.value).toEqual({ a: 1 })
+})
+
+const large: StoredResource = {
+  ...resource,
+  body: {
+    async *open() {
+      yield Buffer.from('{"a":1}')
+    },
+  },
+}
+
+it.each<[string, Authorize]>([
+  ['at once', (_principal, _request, state) => (state?.value as { a: number } | undefined)?.a === 1],
+  ['later', async (_principal, _request, state) => (state?.value as { a: number } | undefined)?.a === 1],
+  [
+    'or throws',
+    async (_principal, _request, state) => {
+      const { a } = state!.value as { a: number }
+      return a === 1
+    },
+  ],
+])(
+  'a hook that reads the value of content in pieces is asked again once it is there: it answers %s',
+  async (_, authorize) => {
+    const request = { signal: new AbortController().signal } as RequestView
+    expect(await askAbout(large, 100, authorize, undefined, request)).toBe(true)
+  },
+)
+
+it('a hook that does not read the value of content in pieces is asked once', async () => {
+  const authorize = vi.fn(async () => true)
+  const request = { signal: new AbortController().signal } as RequestView
+  expect(await askAbout(large, 100, authorize, undefined, request)).toBe(true)
+  expect(authorize).toHaveBeenCalledTimes(1)
 })

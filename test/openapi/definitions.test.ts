@@ -107,6 +107,23 @@ it('content of any type may be too large for a store that stages nothing, which 
   expect(refusals).toEqual([false, true])
 })
 
+it('the monitor of accepted work is not forbidden to anybody: what its rule refuses does not exist', () => {
+  const { paths } = describeAll({ resources: { '/a': collection({ deletion: 'queued' }) } })
+  const { responses } = paths['/operations/{id}'].get
+  expect(Object.keys(responses)).toContain('404')
+  expect(responses['403'].$ref).not.toContain('forbidden')
+})
+
+it('a failure that any request may meet has the fields of each definition', () => {
+  const resources = { '/a': collection({ deprecated: '2026-01-01' }), '/b': collection() }
+  const { paths, components } = describeAll({ resources })
+  const fieldsOf = (path: string): string[] => {
+    const { $ref } = paths[path].get.responses.default
+    return Object.keys(components.responses[$ref.split('/').at(-1)].headers)
+  }
+  expect([fieldsOf('/a').includes('Deprecation'), fieldsOf('/b').includes('Deprecation')]).toEqual([true, false])
+})
+
 describe('the schemas of a description', () => {
   it('are those of the schema by direction, without the id in and with it out (issue 21, points 2 and 5)', () => {
     const schema = z.object({ name: z.string().default('Ada') })
@@ -141,6 +158,13 @@ describe('the schemas of a description', () => {
     const { schemas } = describeOne(document({ types: ['application/json'], schema })).components
     expect(schemas.A.properties.parts.items).toEqual({ $ref: '#/components/schemas/A.Part' })
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
+  })
+
+  it('follow a definition that is one of its own alternatives', () => {
+    const tree = { anyOf: [{ type: 'string' }, { $ref: '#/$defs/Tree' }] }
+    const jsonSchema: JsonObject = { $ref: '#/$defs/Tree', $defs: { Tree: tree } }
+    const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
+    expect(schemas.A.anyOf).toEqual([{ type: 'string' }, { $ref: '#/components/schemas/A.Tree' }])
   })
 
   it('follow references to places within definitions and within the schema itself', () => {

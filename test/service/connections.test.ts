@@ -81,6 +81,18 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
     expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 431 /)
   })
 
+  it('takes 999 fields, and no more', async () => {
+    const get = ['GET / HTTP/1.1', 'Host: demo.test', 'Connection: close']
+    for (const [count, status] of [
+      [999, '200'],
+      [1000, '431'],
+    ] as const) {
+      client = await openRawClient(demo.port)
+      send([...get, ...Array.from({ length: count - 2 }, () => 'a:b')])
+      expect((await client.readToEnd()).toString().slice(0, 12)).toBe(`HTTP/1.1 ${status}`)
+    }
+  })
+
   it('does nothing before the header section is complete (RFC 9110 §5.3, row H26)', async () => {
     client.send('DELETE /docs/a HTTP/1.1\r\nHost: demo.test\r\n')
     client.socket.end()

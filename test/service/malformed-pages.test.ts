@@ -46,6 +46,12 @@ function countOn(page: Page, { after, limit }: ListOptions): Page {
 describe('a store whose pages are not those of the contract', () => {
   const faults: readonly (readonly [string, (page: Page, options: ListOptions) => unknown, RegExp, number[]])[] = [
     ['more items than asked for', ({ items }) => ({ items: [...items, ...items] }), /gave \d+ items/, [500, 500, 500]],
+    [
+      'one item more than asked for',
+      ({ items }, { limit }) => ({ items: [...items, ...items].slice(0, limit + 1) }),
+      /gave \d+ items/,
+      [500, 500, 500],
+    ],
     ['the same cursor on each page', ({ items }) => ({ items, next: 'same' }), /cursor of a page/, [500, 500, 200]],
     ['null for a cursor', (page) => ({ ...page, next: null }), /next page null/, [500, 500, 500]],
     ['an empty cursor', (page) => ({ ...page, next: '' }), /next page empty text/, [500, 500, 500]],

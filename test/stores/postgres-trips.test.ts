@@ -225,6 +225,32 @@ describe('postgresStore, calls that share a round trip', () => {
     expect(alone).toEqual(['plain'])
   })
 
+  it('lets calls join the last trip, also where the one before it begins meanwhile', async () => {
+    const direct = { connection: { parsedStatements: {}, stream: { write: () => true } } }
+    const begin: (() => void)[] = []
+    const runShared = createSharedTrips({
+      checkOut: async (use) => {
+        await new Promise<void>((resolve) => begin.push(resolve))
+        return use(async () => [], direct as unknown as PostgresClient)
+      },
+      waiting: createWaitingCalls(10),
+      runAlone: async () => [],
+      preparedStatements: true,
+    })
+    const statement = { name: 'get', text: 'get', decode: () => undefined }
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    const call = (path: string) => runShared(statement, [Buffer.from(path)], {})
+    const calls = ['a', 'b', 'c', 'd', 'e'].map(call)
+    await turn()
+    begin[0]!()
+    await turn()
+    calls.push(call('f'))
+    await turn()
+    expect(begin).toHaveLength(2)
+    begin[1]!()
+    await Promise.all(calls)
+  })
+
   it('runs nothing a second time where the connection was lost: it may have happened', async () => {
     const direct = { connection: { parsedStatements: {}, stream: { write: () => true } } }
     const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
