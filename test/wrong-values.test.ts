@@ -54,6 +54,11 @@ const cases: [string, () => unknown, string][] = [
     () => document(options),
     "each member a media range such as 'image/*', in lower case and without parameters",
   ]),
+  ...['Application/X-Patch', 'application/x-patch; v=1', ''].map((mediaType): (typeof cases)[number] => [
+    `a patch format of ${JSON.stringify(mediaType)}`,
+    service({ patchFormats: [{ mediaType, parse() {} }] }),
+    'the mediaType in lower case and without parameters',
+  ]),
   ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
   ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
   ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],

@@ -97,10 +97,7 @@ export const related: readonly Case[] = [
       const file = `${path(name)}/file`
       const { version } = await put(store, path(name), text('own'))
       await put(store, file, text('file'))
-      const hidden = `${path(name)}/hidden`
-      await put(store, hidden, text('hidden'))
-      if (modes.includes('hide')) await remove(store, hidden, 'hide')
-      const removal = { mode, related: [file, hidden, `${path(name)}/none`] }
+      const removal = { mode, related: [file, `${path(name)}/none`] }
       const refused = await store.remove(path(name), { expect: { version: 'nonesuch' }, ...removal })
       claimEqual(refused.outcome, 'conflict', 'The removal should have been refused.')
       claim(isResource(await store.read(file)), 'A refused removal has removed a related path.')
@@ -109,9 +106,18 @@ export const related: readonly Case[] = [
       claim(!isResource(await store.read(file)), `A related path was not removed (${mode}).`)
       const kept = await store.read(file, { hidden: true })
       claimEqual(isResource(kept), mode === 'hide', `A related path was removed in another mode (${mode}).`)
-      const left = isResource(await store.read(hidden, { hidden: true }))
-      claimEqual(left, mode === 'hide', `A related path that was hidden was not removed (${mode}).`)
       claimEqual(await store.read(`${path(name)}/none`), undefined, 'A related path that was not there left a trace.')
+    }
+  }),
+  it('removes related paths that are hidden, too', { needs: ['paths', 'hiding'] }, async ({ modes, store, path }) => {
+    for (const [name, mode] of modes.entries()) {
+      const { version } = await put(store, path(name), text('own'))
+      const hidden = `${path(name)}/hidden`
+      await put(store, hidden, text('hidden'))
+      await remove(store, hidden, 'hide')
+      await store.remove(path(name), { expect: { version }, mode, related: [hidden] })
+      const isLeft = isResource(await store.read(hidden, { hidden: true }))
+      claimEqual(isLeft, mode === 'hide', `A related path that was hidden was not removed (${mode}).`)
     }
   }),
   it('shows a write and its related paths together, never one without the other', async ({ store, path, reopen }) => {
