@@ -214,6 +214,16 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   })
 })
 
+it('a removal removes files of an item that are hidden, too', async () => {
+  target = await startService({})
+  await target.send('POST', '/forms', multipartOf([{ ...FILE, name: 'a' }]))
+  await target.store.remove('/forms/1/a', { expect: 'any', mode: 'hide' })
+  const readHidden = () => target.store.read('/forms/1/a', { hidden: true })
+  expect(await readHidden()).toMatchObject({ hidden: true })
+  expect((await target.send('DELETE', '/forms/1')).status).toBe(204)
+  expect(await readHidden()).not.toMatchObject({ hidden: true })
+})
+
 describe('a "describe" that returns what JSON has no properties of', () => {
   it.each([
     ['a promise that is fulfilled', () => Promise.resolve({ size: 5 })],
