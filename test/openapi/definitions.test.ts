@@ -142,6 +142,14 @@ describe('the schemas of a description', () => {
     }
   })
 
+  it('are not those of an item for the files of the item', () => {
+    const schema = object({ name: string() }) as never
+    const definition = collection({ schema, files: { cover: { replaceable: true } } })
+    const { paths } = describeAll({ resources: { '/a': definition } })
+    expect(paths['/a/{id}'].put.description).toContain('cannot be described')
+    expect(paths['/a/{id}/cover'].put.description).not.toContain('cannot be described')
+  })
+
   it('are those that a definition gives itself, in one or in two directions (issue 21, point 2)', () => {
     const input: JsonObject = { type: 'object', properties: { a: { type: 'string' } } }
     const output: JsonObject = { type: 'object', properties: { a: { type: 'number' } } }
