@@ -138,6 +138,8 @@ function sendByXhr(
         redirected: xhr.responseURL !== url,
         text: () => Promise.resolve(new TextDecoder().decode(xhr.response)),
       })
+    // It may have been given up since its token was there.
+    signal.throwIfAborted()
     signal.addEventListener('abort', () => xhr.abort(), { once: true })
     xhr.send(body)
   })

@@ -15,6 +15,7 @@ import {
   type RelatedWrite,
   type RemoveResult,
   type ResourceStore,
+  throwIfAborted,
   type WriteOptions,
   type WriteResult,
 } from './types.ts'
@@ -95,12 +96,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   async function commitDraftLater(
     draft: Draft,
     redraft: () => Draft,
-    { requires }: CreateOptions,
+    { requires, signal }: CreateOptions,
   ): Promise<CreateResult> {
     for (;;) {
       members.reserve(draft.place)
       try {
         const held = await draft.held
+        signal?.throwIfAborted()
         if (members.isReserved(draft.place)) return commitDraft(draft, held, requires)
       } finally {
         members.release(draft.place)
@@ -117,6 +119,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     related: readonly RelatedWrite[],
     held: readonly StoredContent[],
   ): WriteResult {
+    throwIfAborted(options)
     const conflict = findConflict(path, related, options.requires)
     if (conflict !== undefined) return conflict
     const current = read(path)
@@ -163,6 +166,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       } = options
       const taking = relatedWrites.length === 0 ? [] : holder.hold(EMPTY, relatedWrites, options)
       return andThen(taking, (held): RemoveResult => {
+        throwIfAborted(options)
         const conflict = findConflict(path, relatedWrites, undefined)
         if (conflict !== undefined) return conflict
         const current = read(path)

@@ -4,7 +4,7 @@ import { createResourceClient } from '../../src/client.ts'
 afterEach(() => vi.unstubAllGlobals())
 
 /** XMLHttpRequest of a browser that has followed a redirection, or none. */
-function stubXhr(responseURL: string): void {
+function stubXhr(responseURL: string, onSend = (): void => {}): void {
   class Xhr {
     responseType = ''
     readonly status = 200
@@ -16,6 +16,7 @@ function stubXhr(responseURL: string): void {
     setRequestHeader(): void {}
     getResponseHeader = (name: string): string | null => (name === 'etag' ? '"1"' : null)
     send(body: Blob): void {
+      onSend()
       this.upload.onprogress?.({ loaded: body.size })
       this.onload?.()
     }
@@ -37,4 +38,25 @@ it('an upload whose progress a page sees goes by XMLHttpRequest', async () => {
 it('an upload that a page sees redirected has no success (RFC 9110 §15.4)', async () => {
   stubXhr('https://example.org/login')
   await expect(upload(() => {})).rejects.toThrow('The write was redirected.')
+})
+
+it('an upload that is given up just after its token is there is not sent', async () => {
+  for (let steps = 0; steps < 12; steps++) {
+    const controller = new AbortController()
+    const token = async (): Promise<string> => {
+      void (async () => {
+        for (let i = 0; i < steps; i++) await undefined
+        controller.abort(new Error('enough'))
+      })()
+      return 'token'
+    }
+    let isSentLate = false
+    stubXhr('https://example.org/a', () => {
+      isSentLate = controller.signal.aborted
+    })
+    const client = createResourceClient('https://example.org', { token })
+    const { signal } = controller
+    await client.upload('/a', 'any', 'text', { onProgress() {}, signal }).catch(() => undefined)
+    expect([steps, isSentLate]).toEqual([steps, false])
+  }
 })

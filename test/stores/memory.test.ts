@@ -396,6 +396,27 @@ describe('memoryStore, the clock', () => {
   })
 })
 
+it('memoryStore writes nothing that is given up between the end of its content and the write', async () => {
+  for (let steps = 0; steps < 12; steps++) {
+    const store = memoryStore()
+    const controller = new AbortController()
+    let wasAbsent = false
+    async function* body() {
+      yield Buffer.from('a')
+      void (async () => {
+        for (let i = 0; i < steps; i++) await undefined
+        wasAbsent = store.read('/a') === undefined
+        controller.abort()
+      })()
+    }
+    const options = { expect: 'any', signal: controller.signal } as const
+    await Promise.resolve(store.write('/a', { contentType: 'text/plain', body: body() }, options)).catch(
+      () => undefined,
+    )
+    if (wasAbsent) expect([steps, store.read('/a')]).toEqual([steps, undefined])
+  }
+})
+
 describe('memoryStore, options', () => {
   const wrong: readonly [object, RegExp][] = [
     [{ maxTombstone: 1 }, /memoryStore has no option "maxTombstone"/],
