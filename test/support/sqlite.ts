@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SqliteHandle } from '../../src/stores/sqlite.ts'
+import { scratchFolder } from './folders.ts'
 
 export type ClosableHandle = SqliteHandle & { close(): void }
 
@@ -26,9 +25,6 @@ function loadLibraries(): Record<string, (file: string) => ClosableHandle> {
   return libraries
 }
 
-/** Commits wait for the disk; a file system in memory spares the tests that wait, and a kill harms neither. */
-const folders = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
-
 export interface DatabaseFile {
   readonly path: string
   /** Opens a further connection. */
@@ -39,7 +35,7 @@ export interface DatabaseFile {
 
 /** A database file of its own, for one test. */
 export async function createDatabaseFile(open = sqliteLibraries['libsql']!): Promise<DatabaseFile> {
-  const folder = await mkdtemp(join(folders, 'sqlite-store-'))
+  const folder = await mkdtemp(join(scratchFolder, 'sqlite-store-'))
   const path = join(folder, 'store.db')
   const handles: ClosableHandle[] = []
   return {
