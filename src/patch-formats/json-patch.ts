@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { equalJson, isDeeperThan, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { numberThat, SIZE, withDefault } from '../core/option-values.ts'
 import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { Draft } from './draft.ts'
 import { parsePointer } from './json-pointer.ts'
@@ -22,10 +22,7 @@ interface PatchLimits {
 
 export type JsonPatchOptions = Partial<PatchLimits>
 
-const DEPTH: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 0 && value <= 1000,
-  text: 'a number from 0 to 1000',
-}
+const DEPTH = numberThat((value) => value >= 0 && value <= 1000, 'a number from 0 to 1000')
 
 const OPTIONS = {
   maxOperations: withDefault(SIZE, 1000),
