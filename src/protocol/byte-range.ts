@@ -29,10 +29,6 @@ const RANGE_SPEC = /^(\d*)-(\d*)$/
 export function selectRanges(field: string, size: number): RangeSelection {
   const equals = field.indexOf('=')
   if (size === 0 || equals !== 5 || field.slice(0, 5).toLowerCase() !== 'bytes') return 'whole'
-  const simple = parseRangeSpec(trimWhitespace(field.slice(6)), size)
-  if (typeof simple === 'object') return [simple]
-  if (simple === 'unsatisfiable') return simple
-
   const ranges: ByteRange[] = []
   let members = 0
   let bytes = 0

@@ -72,7 +72,7 @@ export function formatContentDisposition(type: 'inline' | 'attachment', filename
   if (name === '') return type
   // "%" too: some readers unescape it in the plain form.
   const plain = name.replace(/[^\x20-\x7e]|[%"\\]/g, (char) => (char === '"' || char === '\\' ? `\\${char}` : '_'))
-  if (/^[\x20-\x24\x26-\x7e]*$/.test(name) && !/["\\]/.test(name)) return `${type}; filename="${plain}"`
+  if (plain === name) return `${type}; filename="${name}"`
   const extended = encodeURIComponent(name).replace(
     /['()*]/g,
     (char) => '%' + char.charCodeAt(0).toString(16).toUpperCase(),
