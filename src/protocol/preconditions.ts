@@ -117,10 +117,9 @@ function isModifiedSince(field: string, current: Validators | undefined, now: nu
  * A tag must match strongly; a date must be exactly Last-Modified, and strong. Anything else is false.
  */
 export function evaluateIfRange(field: string, current: Validators, now: number): boolean {
-  const tag = current.entityTags[0]
   const first = field.charCodeAt(0)
   if (first === 0x22 || (first === 0x57 && field.charCodeAt(1) === 0x2f)) {
-    return tag !== undefined && matchesStrongly(field, tag)
+    return field === current.entityTags[0] && !isWeakTag(field)
   }
   if (current.lastModified === undefined || current.dateIsStrong !== true) return false
   return parseHttpDate(field, now) === Math.floor(current.lastModified / 1000) * 1000
@@ -179,11 +178,6 @@ function isOpaque(version: string): boolean {
     if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x25) return false
   }
   return true
-}
-
-/** Whether two tags are equal and neither is weak (RFC 9110 §8.8.3.2). */
-export function matchesStrongly(a: string, b: string): boolean {
-  return a === b && !isWeakTag(a)
 }
 
 /** What an If-Match or If-None-Match value says about the tags of the current state. */
