@@ -136,15 +136,13 @@ export function createAccountFinder(
 ): (user: string, algorithm: DigestAlgorithm, request: RequestView) => MaybePromise<Account> {
   let unknown: string | undefined
   return (user, algorithm, request) => {
-    unknown ??= randomBytes(16).toString('hex')
-    const standIn = unknown
+    const standIn = (unknown ??= randomBytes(16).toString('hex'))
     const canonical = normalizeText(user)
     return andThen(find(canonical, request), (account) => {
       const { name, secret } = account ?? { name: canonical, secret: undefined }
-      const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
-      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
-      const isHash = typeof secret === 'object' && known !== undefined
-      return { name, hash: isHash ? known : hash }
+      const known = typeof secret === 'object' ? readHash(secret, algorithm) : undefined
+      const made = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
+      return { name, hash: known ?? made }
     })
   }
 }
