@@ -112,11 +112,11 @@ function parseOperation(given: JsonValue, index: number, limits: PatchLimits): O
   const path = readPointer(given, 'path', index, limits)
   const from = needs === 'from' ? readPointer(given, 'from', index, limits) : undefined
   const value = needs === 'value' ? readMember(given, 'value') : undefined
-  if (needs === 'value') {
-    if (value === undefined) throw malformed(index, '/value', 'This operation needs a value.', path.text)
-    if (isDeeperThan(value, limits.maxDepth - path.tokens.length)) {
-      throw tooLarge(index, `The document may be nested at most ${limits.maxDepth} levels deep.`, path.text)
-    }
+  if (needs === 'value' && value === undefined) {
+    throw malformed(index, '/value', 'This operation needs a value.', path.text)
+  }
+  if (value !== undefined && isDeeperThan(value, limits.maxDepth - path.tokens.length)) {
+    throw tooLarge(index, `The document may be nested at most ${limits.maxDepth} levels deep.`, path.text)
   }
   // RFC 6902 §4.4: nothing moves into itself.
   if (op === 'move' && path.text.startsWith(`${from!.text}/`)) {
