@@ -37,7 +37,7 @@ export const ALGORITHMS: ReadonlyMap<string, AlgorithmNeeds> = new Map<string, A
 ])
 
 /** Whether a key may verify what a header announces. A key is used for nothing but the algorithms of its own type. */
-export function isKeyFor(key: VerificationKey, alg: string, kid: unknown): boolean {
+export function isKeyFor(key: VerificationKey, alg: string, kid?: unknown): boolean {
   const wanted = ALGORITHMS.get(alg)
   if (wanted === undefined || key.kty !== wanted.kty) return false
   if (wanted.secret !== undefined && sizeOf(key) < wanted.secret) return false
