@@ -19,9 +19,8 @@ export function parseContentDisposition(field: string): ContentDisposition | und
   if (parsed === undefined || skipWhitespace(field, parsed.end) !== field.length) return undefined
   const type = field.slice(start, end).toLowerCase()
   const { parameters } = parsed
-  const extended = parameters.get('filename*')
-  const name = (extended === undefined ? undefined : parseExtendedValue(extended)) ?? parameters.get('filename')
-  const filename = name === undefined ? '' : cleanFilename(name)
+  const name = parseExtendedValue(parameters.get('filename*') ?? '') ?? parameters.get('filename')
+  const filename = cleanFilename(name ?? '')
   return filename === '' ? { type, parameters } : { type, parameters, filename }
 }
 
@@ -67,8 +66,8 @@ function shorten(name: string): string {
  * Writes Content-Disposition with a file name: an ASCII `filename`, and `filename*` beside it where that loses
  * something (RFC 6266 §4.3, Appendix D; RFC 8187 §3.2).
  */
-export function formatContentDisposition(type: 'inline' | 'attachment', filename?: string): string {
-  const name = filename === undefined ? '' : cleanFilename(filename)
+export function formatContentDisposition(type: 'inline' | 'attachment', filename = ''): string {
+  const name = cleanFilename(filename)
   if (name === '') return type
   // "%" too: some readers unescape it in the plain form.
   const plain = name.replace(/[^\x20-\x7e]|[%"\\]/g, (char) => (char === '"' || char === '\\' ? `\\${char}` : '_'))

@@ -51,7 +51,6 @@ export interface PreconditionResult {
 }
 
 const PROCEED: PreconditionResult = { outcome: 'proceed' }
-const NO_TAGS: readonly string[] = []
 
 /**
  * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2.
@@ -95,8 +94,8 @@ export function evaluatePreconditions(
 
 /** A read is about the selected representation; a write is about the state that all representations share. */
 function comparableTags(current: Validators | undefined, isRead: boolean): readonly string[] {
-  if (current === undefined) return NO_TAGS
-  return isRead && current.entityTags.length > 1 ? current.entityTags.slice(0, 1) : current.entityTags
+  const tags = current?.entityTags ?? []
+  return isRead && tags.length > 1 ? tags.slice(0, 1) : tags
 }
 
 /**
