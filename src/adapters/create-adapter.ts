@@ -204,16 +204,6 @@ export function createAdapter<Context, Result>(
       )
     }
 
-    function conclude(
-      context: Context,
-      exchange: Exchange,
-      decision: Decision,
-      next: () => MaybePromise<Result>,
-    ): MaybePromise<Result> {
-      if (decision === undefined) return goOn(context, exchange, next)
-      return decision === 'gone' ? release(context, 0) : send(handler, context, exchange, decision)
-    }
-
     return (context, next) => {
       const req = request(context) as IncomingMessage
       const exchange = handler.createExchange(req, response(context) as ServerResponse)
@@ -222,17 +212,18 @@ export function createAdapter<Context, Result>(
       exchange.adapterContext = context
       exchange.hostContext = options.hostContext === undefined ? context : options.hostContext(context)
       exchange.canPass = true
+      const conclude = (decision: Decision): MaybePromise<Result> => {
+        if (decision === undefined) return goOn(context, exchange, next)
+        return decision === 'gone' ? release(context, 0) : send(handler, context, exchange, decision)
+      }
       let decision: MaybePromise<Decision>
       try {
         decision = handler.decide(exchange)
       } catch (error) {
         return fail(context, exchange, error)
       }
-      if (!isPromise(decision)) return conclude(context, exchange, decision, next)
-      return decision.then(
-        (decision) => conclude(context, exchange, decision, next),
-        (error) => fail(context, exchange, error),
-      )
+      if (!isPromise(decision)) return conclude(decision)
+      return decision.then(conclude, (error) => fail(context, exchange, error))
     }
   }
 }

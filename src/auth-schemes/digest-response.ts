@@ -44,11 +44,9 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
   const name = (parameters.get('algorithm') ?? 'MD5').toUpperCase()
   const algorithm = DIGEST_ALGORITHMS.find((algorithm) => algorithm === name)
   const user = readUser(parameters)
-  const [realm, nonce, uri, cnonce] = ['realm', 'nonce', 'uri', 'cnonce'].map((name) => parameters.get(name))
-  const nc = parameters.get('nc') ?? ''
-  const response = parameters.get('response') ?? ''
+  const names = ['realm', 'nonce', 'uri', 'cnonce', 'nc', 'response']
+  const [realm, nonce = '', uri = '', cnonce = '', nc = '', response = ''] = names.map((name) => parameters.get(name))
   if (user === undefined || algorithm === undefined || realm === undefined) return undefined
-  if (nonce === undefined || uri === undefined || cnonce === undefined) return undefined
   if (![nonce, uri, cnonce].every((text) => /^[\x20-\x7e]+$/.test(text))) return undefined
   // Without qop there is no count, and a replay could not be detected (RFC 7616 §3.4).
   if (parameters.get('qop') !== 'auth' || parameters.get('userhash')?.toLowerCase() === 'true') return undefined
@@ -136,15 +134,13 @@ export function createAccountFinder(
 ): (user: string, algorithm: DigestAlgorithm, request: RequestView) => MaybePromise<Account> {
   let unknown: string | undefined
   return (user, algorithm, request) => {
-    unknown ??= randomBytes(16).toString('hex')
-    const standIn = unknown
+    const standIn = (unknown ??= randomBytes(16).toString('hex'))
     const canonical = normalizeText(user)
     return andThen(find(canonical, request), (account) => {
       const { name, secret } = account ?? { name: canonical, secret: undefined }
-      const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
-      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
-      const isHash = typeof secret === 'object' && known !== undefined
-      return { name, hash: isHash ? known : hash }
+      const known = typeof secret === 'object' ? readHash(secret, algorithm) : undefined
+      const made = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
+      return { name, hash: known ?? made }
     })
   }
 }

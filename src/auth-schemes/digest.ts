@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, listOf, numberThat, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -21,15 +20,7 @@ import {
   findInTable,
   parseDigestCredentials,
 } from './digest-response.ts'
-import {
-  createClaim,
-  createKeySource,
-  createNonceClock,
-  createNonces,
-  SHARED_NONCES,
-  type SharedNonces,
-  TOLERANCE,
-} from './nonces.ts'
+import { createNonces, SHARED_NONCES, type SharedNonces } from './nonces.ts'
 import {
   type AuthResult,
   type AuthScheme,
@@ -111,9 +102,7 @@ export function digest(options: DigestOptions): AuthScheme {
     read.accounts === undefined ? findByFunction(read.findSecret!) : findInTable(read.accounts, algorithms),
     realm,
   )
-  const now = createNonceClock(shared)
-  const nonces = createNonces(createKeySource(shared), realm, now)
-  const claim = createClaim(shared, nonceLifetime, now)
+  const nonces = createNonces(realm, nonceLifetime, shared)
 
   function formatChallenges(more: readonly ChallengeParameter[]): readonly string[] {
     const nonce = nonces.create()
@@ -142,22 +131,14 @@ export function digest(options: DigestOptions): AuthScheme {
   }
 
   function judge(credentials: DigestCredentials, account: Account, exchange: Exchange): MaybePromise<AuthResult> {
-    const { nonce, nc } = credentials
-    const isEqual = isEqualSecret(
-      computeResponse(credentials, account.hash, readSentMethod(exchange)),
-      credentials.response,
-    )
-    if (!isEqual) {
-      return reportAttempt(throttle, credentials.user, 'rejected', exchange, () => WRONG)
+    const { user, nonce, nc } = credentials
+    const expected = computeResponse(credentials, account.hash, readSentMethod(exchange))
+    if (!isEqualSecret(expected, credentials.response)) {
+      return reportAttempt(throttle, user, 'rejected', exchange, () => WRONG)
     }
-    const time = nonces.readTime(nonce)
-    const isCurrent = time !== undefined && isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())
-    if (!isCurrent) return refuseNonce(credentials.user, exchange)
-    return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
-      if (!requireAnswer('claim of digest', isFree)) return refuseNonce(credentials.user, exchange)
-      return reportAttempt(throttle, credentials.user, 'accepted', exchange, () =>
-        accept(credentials, account, exchange),
-      )
+    return andThen(nonces.claim(nonce, Number.parseInt(nc, 16)), (isFree) => {
+      if (!requireAnswer('claim of digest', isFree)) return refuseNonce(user, exchange)
+      return reportAttempt(throttle, user, 'accepted', exchange, () => accept(credentials, account, exchange))
     })
   }
 

@@ -94,8 +94,8 @@ export function readAlgorithms(given: unknown): string[] {
 function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void {
   const size = ALGORITHMS.get(alg)?.secret
   if (size === undefined) return
-  const isShort = keys.some((key) => key.kty === 'oct' && (key.alg ?? alg) === alg && !isKeyFor(key, alg, undefined))
-  if (!isShort || keys.some((key) => isKeyFor(key, alg, undefined))) return
+  const isShort = keys.some((key) => key.kty === 'oct' && (key.alg ?? alg) === alg && !isKeyFor(key, alg))
+  if (!isShort || keys.some((key) => isKeyFor(key, alg))) return
   throw new TypeError(`"keys" needs a secret of at least ${size} bytes for ${alg} (RFC 7518 section 3.2).`)
 }
 
@@ -116,7 +116,7 @@ export function createSource(
     if (jwksTimes !== undefined) throw new TypeError('jwt has "jwksTimes" without "jwks".')
     const list = readKeys(keys)
     for (const alg of algorithms) requireLongSecrets(list, alg)
-    const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg, undefined)))
+    const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg)))
     if (given !== undefined ? unused.length > 0 : unused.length === algorithms.length) {
       throw new TypeError(`"keys" has no key for ${unused.join(', ')}; an HMAC secret needs "algorithms": ["HS256"].`)
     }

@@ -165,12 +165,9 @@ function isCompactJws(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }
 
-async function importKey(key: VerificationKey, alg: string): Promise<webcrypto.CryptoKey> {
-  let imported = key.imported.get(alg)
-  if (imported === undefined) {
-    imported = importMaterial(key, alg)
-    key.imported.set(alg, imported)
-  }
+function importKey(key: VerificationKey, alg: string): Promise<webcrypto.CryptoKey> {
+  const imported = key.imported.get(alg) ?? importMaterial(key, alg)
+  key.imported.set(alg, imported)
   return imported
 }
 

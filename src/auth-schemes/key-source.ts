@@ -92,7 +92,7 @@ export function createRemoteKeySource(
     }
     fetchedAt = Date.now()
     // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
-    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)) && isImportable(key))
+    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg)) && isImportable(key))
     if (isUsable) availability.succeed()
     else
       availability.fail(() => `jwt found no key for ${algorithms.join(', ')} at "jwks": every token is answered 401.`)

@@ -5,7 +5,6 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, oneOf, required, textLike, withDefault, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
-import { formatChallenge } from '../protocol/authorization.ts'
 import { type AuthResult, type AuthScheme, oncePerRequest, parseBase64, toPrincipal, type Verdict } from './scheme.ts'
 
 /** What one step of a negotiation came to; tokens are base64. */
@@ -48,7 +47,7 @@ const OPTIONS = {
 /** Kerberos takes one step, rarely two. */
 const MAX_STEPS = 8
 const NO_CHALLENGES: readonly string[] = []
-const CHALLENGES: readonly string[] = [formatChallenge('Negotiate', [])]
+const CHALLENGES: readonly string[] = ['Negotiate']
 const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Negotiate token' }
 const NO_CONNECTION: AuthResult = { outcome: 'rejected', reason: 'Negotiate over HTTP/2 or a proxy' }
 const NOT_KNOWN: AuthResult = { outcome: 'rejected', reason: 'no user by the name of the ticket' }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createForwardClock } from '../core/forward-clock.ts'
+import { createForwardClock, isWithin } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { RECORD, type ValueRule } from '../core/option-values.ts'
 
@@ -28,64 +28,46 @@ export const SHARED_NONCES: ValueRule = {
   text: `{ key, claim }, a secret of at least ${MIN_KEY} bytes and a function`,
 }
 
-/** A key of the process is drawn at its first use: Workers may not draw random bytes while a module is loaded. */
-export function createKeySource(shared: SharedNonces | undefined): () => Uint8Array {
-  let key = shared === undefined ? undefined : Uint8Array.from(shared.key)
-  return () => {
-    key ??= randomBytes(MIN_KEY)
-    return key
-  }
-}
-
-/**
- * The clock that nonces are made and judged by. Counts are forgotten by it: a nonce must not become young once more when
- * the local clock is put back. Processes that share nonces have no other clock in common than the local one.
- */
-export function createNonceClock(shared: SharedNonces | undefined): () => number {
-  return shared === undefined ? createForwardClock(() => Date.now()).now : () => Date.now()
-}
-
 /** Milliseconds by which the clocks of processes that share nonces may differ. */
-export const TOLERANCE = 5000
-
-/**
- * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
- * @param time when the nonce was made, in milliseconds since the epoch
- * @returns false when the count has been taken, or when that can no longer be known
- */
-type Claim<Result> = (nonce: string, count: number, time: number) => Result
-
-/** What takes the counts of nonces: of this process, or of all that share them. */
-export function createClaim(
-  shared: SharedNonces | undefined,
-  lifetime: number,
-  now: () => number = createNonceClock(shared),
-): Claim<MaybePromise<boolean>> {
-  if (shared !== undefined) return (nonce, count, time) => shared.claim(nonce, count, time + lifetime)
-  return createNonceCounts(MAX_NONCES, lifetime, now).claim
-}
-
-/** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
-interface Nonces {
-  create(): string
-  /** When a nonce was made, in milliseconds since the epoch; `undefined` for one that this process did not make. */
-  readTime(nonce: string): number | undefined
-}
-
+const TOLERANCE = 5000
 const TIME = 6
 const RANDOM = 10
 const PROOF = 16
 const FORM = /^[\w-]{43}$/
 
-/**
- * @param getKey the key, with which anybody can make nonces
- * @param now the clock, in milliseconds since the epoch
- */
-export function createNonces(getKey: () => Uint8Array, realm: string, now: () => number = () => Date.now()): Nonces {
+/** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
+interface Nonces {
+  create(): string
+  /**
+   * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
+   * @returns false for a nonce that is too old or was not made with the key, and for a count that has been taken, or may have been
+   */
+  claim(nonce: string, count: number): MaybePromise<boolean>
+}
+
+/** @param lifetime milliseconds for which a nonce is good */
+export function createNonces(realm: string, lifetime: number, shared?: SharedNonces): Nonces {
   const context = `http-resource-service digest nonce ${realm}`
+  let key = shared && Uint8Array.from(shared.key)
+  // A nonce must not become young once more when the local clock is put back: its counts may be forgotten. Processes that
+  // share nonces have no other clock in common.
+  const now = shared === undefined ? createForwardClock(() => Date.now()).now : () => Date.now()
+  const counts = createNonceCounts(MAX_NONCES, lifetime, now)
 
   function prove(body: Buffer): Buffer {
-    return createHmac('sha256', getKey()).update(context).update(body).digest().subarray(0, PROOF)
+    // Drawn at its first use: Workers may not draw random bytes while a module is loaded.
+    key ??= randomBytes(MIN_KEY)
+    return createHmac('sha256', key).update(context).update(body).digest().subarray(0, PROOF)
+  }
+
+  /** When a nonce was made, in milliseconds since the epoch; `undefined` for one that was not made with the key. */
+  function readTime(nonce: string): number | undefined {
+    if (!FORM.test(nonce)) return undefined
+    const bytes = Buffer.from(nonce, 'base64url')
+    // The last character has bits to spare: another spelling would be another nonce with counts of its own.
+    if (bytes.toString('base64url') !== nonce) return undefined
+    const body = bytes.subarray(0, TIME + RANDOM)
+    return timingSafeEqual(prove(body), bytes.subarray(TIME + RANDOM)) ? body.readUIntBE(0, TIME) : undefined
   }
 
   return {
@@ -94,13 +76,10 @@ export function createNonces(getKey: () => Uint8Array, realm: string, now: () =>
       body.writeUIntBE(now(), 0, TIME)
       return Buffer.concat([body, prove(body)]).toString('base64url')
     },
-    readTime(nonce) {
-      if (!FORM.test(nonce)) return undefined
-      const bytes = Buffer.from(nonce, 'base64url')
-      // The last character has bits to spare: another spelling would be another nonce with counts of its own.
-      if (bytes.toString('base64url') !== nonce) return undefined
-      const body = bytes.subarray(0, TIME + RANDOM)
-      return timingSafeEqual(prove(body), bytes.subarray(TIME + RANDOM)) ? body.readUIntBE(0, TIME) : undefined
+    claim(nonce, count) {
+      const time = readTime(nonce)
+      if (time === undefined || !isWithin(time - TOLERANCE, lifetime + TOLERANCE, now())) return false
+      return shared === undefined ? counts(nonce, count, time) : shared.claim(nonce, count, time + lifetime)
     },
   }
 }
@@ -116,15 +95,15 @@ interface Window {
 }
 
 /**
- * Counts in memory, for at most `limit` nonces. When there are more, the first is forgotten, and with it every nonce that
- * is not younger: a count of it could otherwise be used again.
+ * Makes what takes counts in memory, for at most `limit` nonces. When there are more, the first is forgotten, and with it
+ * every nonce that is not younger: a count of it could otherwise be used again.
  * @param lifetime milliseconds after which a nonce is not claimed any more
  */
 export function createNonceCounts(
   limit: number,
   lifetime: number,
-  now: () => number = () => Date.now(),
-): { readonly claim: Claim<boolean> } {
+  now: () => number,
+): (nonce: string, count: number, time: number) => boolean {
   const windows = new Map<string, Window>()
   let forgottenUntil = Number.NEGATIVE_INFINITY
 
@@ -134,17 +113,15 @@ export function createNonceCounts(
     if (time > now() - lifetime) forgottenUntil = Math.max(forgottenUntil, time)
   }
 
-  return {
-    claim(nonce, count, time) {
-      if (time <= forgottenUntil) return false
-      const known = windows.get(nonce)
-      if (known !== undefined) return claimCount(known, count)
-      if (windows.size >= limit) forgetFirst()
-      if (time <= forgottenUntil) return false
-      const window = { time, highest: 0, used: 0n }
-      windows.set(nonce, window)
-      return claimCount(window, count)
-    },
+  return (nonce, count, time) => {
+    if (time <= forgottenUntil) return false
+    const known = windows.get(nonce)
+    if (known !== undefined) return claimCount(known, count)
+    if (windows.size >= limit) forgetFirst()
+    if (time <= forgottenUntil) return false
+    const window = { time, highest: 0, used: 0n }
+    windows.set(nonce, window)
+    return claimCount(window, count)
   }
 }
 

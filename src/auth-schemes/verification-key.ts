@@ -1,22 +1,15 @@
 import { createPublicKey, KeyObject, type webcrypto } from 'node:crypto'
 
-/** A public key, as a JSON Web Key has it (RFC 7517). */
-export interface PublicJwk {
-  readonly kty: 'RSA' | 'EC' | 'OKP'
-  readonly crv?: string
-  readonly n?: string
-  readonly e?: string
-  readonly x?: string
-  readonly y?: string
-}
+/** The public members of a JSON Web Key (RFC 7517). */
+export type PublicJwk = Readonly<Record<string, string>>
 
 /** A key that signatures are verified with. */
 export interface VerificationKey {
   readonly kty: 'RSA' | 'EC' | 'OKP' | 'oct'
-  readonly kid: string | undefined
+  readonly kid?: string | undefined
   /** The algorithm it is for; `undefined` when any that suits its type will do. */
-  readonly alg: string | undefined
-  readonly crv: string | undefined
+  readonly alg?: string | undefined
+  readonly crv?: string | undefined
   readonly material: PublicJwk | Uint8Array | webcrypto.CryptoKey
   /** The imported key by algorithm: importing costs more than verifying. */
   readonly imported: Map<string, Promise<webcrypto.CryptoKey>>
@@ -44,7 +37,7 @@ export const ALGORITHMS: ReadonlyMap<string, AlgorithmNeeds> = new Map<string, A
 ])
 
 /** Whether a key may verify what a header announces. A key is used for nothing but the algorithms of its own type. */
-export function isKeyFor(key: VerificationKey, alg: string, kid: unknown): boolean {
+export function isKeyFor(key: VerificationKey, alg: string, kid?: unknown): boolean {
   const wanted = ALGORITHMS.get(alg)
   if (wanted === undefined || key.kty !== wanted.kty) return false
   if (wanted.secret !== undefined && sizeOf(key) < wanted.secret) return false
@@ -97,7 +90,7 @@ function readSecret(secret: Uint8Array, kid?: string, alg?: string): Verificatio
   // A shorter secret can be found by trying (RFC 7518 §3.2); the bytes are copied, so that they do not change under us.
   if (secret.length < MIN_SECRET) throw new TypeError(`An HMAC secret has at least ${MIN_SECRET} bytes.`)
   const material = Uint8Array.from(secret)
-  return { kty: 'oct', kid, alg, crv: undefined, material, imported: new Map() }
+  return { kty: 'oct', kid, alg, material, imported: new Map() }
 }
 
 function readJwk(jwk: JsonWebKeyLike): VerificationKey {
@@ -134,14 +127,7 @@ function readCryptoKey(key: webcrypto.CryptoKey): VerificationKey {
     throw new TypeError(`An HMAC secret has at least ${MIN_SECRET} bytes.`)
   }
   const kty = name === 'HMAC' ? 'oct' : name.startsWith('RSA') ? 'RSA' : name === 'ECDSA' ? 'EC' : 'OKP'
-  return {
-    kty,
-    kid: undefined,
-    alg: undefined,
-    crv: kty === 'OKP' ? name : crv,
-    material: key,
-    imported: new Map(),
-  }
+  return { kty, crv: kty === 'OKP' ? name : crv, material: key, imported: new Map() }
 }
 
 /** Reads a public key; only its public members are kept. `undefined` for one that is not for signatures. */
@@ -162,7 +148,7 @@ export function parsePublicJwk(jwk: unknown): VerificationKey | undefined {
     kid: readText(jwk, 'kid'),
     alg: readText(jwk, 'alg'),
     crv: material['crv'],
-    material: material as unknown as PublicJwk,
+    material,
     imported: new Map(),
   }
 }

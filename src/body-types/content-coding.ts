@@ -32,21 +32,11 @@ export async function* decodeStream(
   { limit = Number.POSITIVE_INFINITY, ratio = 100 }: DecodeLimits = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = DECODERS[coding]()
-  let failure: Error | undefined
-  let ended = false
   let taken = true
   let coded = 0
   let decoded = 0
   let wake = () => {}
-  decoder.on('readable', () => wake())
-  decoder.on('end', () => {
-    ended = true
-    wake()
-  })
-  decoder.on('error', (error: Error) => {
-    failure = error
-    wake()
-  })
+  for (const event of ['readable', 'end', 'error']) decoder.on(event, () => wake())
   /** The next decoded chunk, or `undefined` when there is none before more is fed. */
   const next = async (): Promise<Uint8Array | undefined> => {
     for (;;) {
@@ -60,8 +50,8 @@ export async function* decodeStream(
         }
         return chunk
       }
-      if (failure !== undefined) throw malformedBody('The content does not match its content coding.', failure)
-      if (ended || taken) return undefined
+      if (decoder.errored) throw malformedBody('The content does not match its content coding.', decoder.errored)
+      if (decoder.readableEnded || taken) return undefined
       await new Promise<void>((resolve) => {
         wake = resolve
       })
@@ -76,7 +66,7 @@ export async function* decodeStream(
         wake()
       })
       for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk
-      if (ended) break
+      if (decoder.readableEnded) break
     }
     taken = false
     decoder.end()

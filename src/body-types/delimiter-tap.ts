@@ -1,5 +1,6 @@
 import { malformedBody, tooLarge } from './limits.ts'
 import { hasBytes, MAX_HEAD } from './part-head.ts'
+import { viewOf } from './text.ts'
 
 /**
  * What the tap finds in a multipart body, reported in the order of its bytes: `data` from `start` to `end`. Not as views:
@@ -66,7 +67,7 @@ export class DelimiterTap {
 
   /** @throws HttpError 400 for a malformed delimiter line, 413 for a header section that is too long */
   push(chunk: Uint8Array): void {
-    const data = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    const data = viewOf(chunk)
     let at = 0
     while (at < data.length) {
       if (this.#state === 'epilogue') return this.#countOutside(data.length - at)

@@ -18,10 +18,8 @@ export interface PartHead {
   readonly fieldCount: number
 }
 
-interface Disposition {
-  readonly name: string
-  readonly filename: string | undefined
-}
+/** The name of a part, and its file name as it was sent. */
+type Disposition = Pick<PartHead, 'name' | 'filename'>
 
 interface KnownHead {
   /** Its lines, and the blank line after them. */
@@ -115,13 +113,12 @@ function parsePartHead(section: Uint8Array): PartHead {
   const isFile = filename !== undefined || type?.essence === 'application/octet-stream'
   // RFC 7578 §4.3: several files as a multipart/mixed part are a thing of the past.
   if (!isFile && type?.essence.startsWith('multipart/')) throw unsupportedBody('A part is itself a multipart.')
-  const charset = type?.parameters.get('charset')
   return {
     name,
     isFile,
     filename: filename === undefined ? undefined : cleanFilename(filename) || undefined,
     contentType: contentType ?? 'application/octet-stream',
-    charset,
+    charset: type?.parameters.get('charset'),
     fieldCount: lines.length,
   }
 }

@@ -50,7 +50,8 @@ function createDecoder(charset: string): TextDecoder {
   }
 }
 
-function viewOf(bytes: Uint8Array): Buffer {
+/** The same bytes as a Buffer, without a copy. */
+export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 

@@ -89,11 +89,7 @@ export async function editDocument(
   }
 }
 
-function conflict(
-  answer: Answer,
-  theirs: ResourceDocument,
-  conflicts: ChangeConflict<JsonValue, string>['conflicts'],
-): Result {
+function conflict(answer: Answer, theirs: ResourceDocument, conflicts: readonly Conflict[]): Result {
   return { ...(refuse(answer, CHANGING) as Failure<412>), conflicts, theirs }
 }
 

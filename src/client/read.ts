@@ -116,9 +116,7 @@ export function createTagCache(size: number): TagCache {
   }
 }
 
-export type WaitResult<Value> =
-  | Success<200, { readonly document: ResourceDocument<Value> }>
-  | Failure<(typeof READING)[number]>
+export type WaitResult<Value> = ReadResult<Value, string>
 
 /** Milliseconds between two looks at work of which the server does not say when to look again. */
 const USUAL_PAUSE = 1000

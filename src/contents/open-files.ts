@@ -36,6 +36,10 @@ export function createInTurn(most: number): InTurn {
 /** A file that is open for reading, for as many readers as want it. */
 interface OpenFile {
   readonly descriptor: number
+  readonly name: string
+  readers: number
+  /** Whether it was acquired since the last look. */
+  isUsed: boolean
 }
 
 export interface OpenFiles {
@@ -44,13 +48,6 @@ export interface OpenFiles {
   release(file: OpenFile): void
   /** A file that is removed: it is closed as soon as its last reader has released it. */
   forget(name: string): void
-}
-
-interface SharedFile extends OpenFile {
-  readonly name: string
-  readers: number
-  /** Whether it was acquired since the last look. */
-  isUsed: boolean
 }
 
 /** Files that stay open without a reader. A further file is closed by its last reader. */
@@ -67,7 +64,7 @@ const openDescriptor = promisify(open)
  * @param inTurn limits how many files are opened at a time
  */
 export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
-  const shared = new Map<string, SharedFile>()
+  const shared = new Map<string, OpenFile>()
   let timer: NodeJS.Timeout | undefined
 
   function closeUnused(): void {
@@ -79,13 +76,13 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
     else timer = undefined
   }
 
-  function drop(file: SharedFile): void {
+  function drop(file: OpenFile): void {
     if (shared.get(file.name) === file) shared.delete(file.name)
     // A file that was only read loses nothing when it cannot be closed.
     if (file.readers === 0) close(file.descriptor, () => {})
   }
 
-  function share(file: SharedFile): OpenFile {
+  function share(file: OpenFile): OpenFile {
     file.readers++
     file.isUsed = true
     return file
@@ -111,8 +108,7 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
       return file === undefined ? inTurn(() => openFile(name)) : share(file)
     },
 
-    release(released) {
-      const file = released as SharedFile
+    release(file) {
       file.readers--
       if (file.readers === 0 && shared.get(file.name) !== file) drop(file)
     },

@@ -7,6 +7,7 @@ import {
   RECORD,
   required,
   TEXT,
+  textLike,
   type ValueRule,
   withDefault,
 } from '../core/option-values.ts'
@@ -40,19 +41,13 @@ export interface S3ContentsOptions {
   readonly redirect?: boolean
 }
 
-const PREFIX: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^[\w./-]*$/.test(value),
-  text: 'text of letters, digits, "/", "_", "." and "-"',
-}
+const PREFIX = textLike(/^[\w./-]*$/, 'text of letters, digits, "/", "_", "." and "-"')
 const ADDRESS: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^https?:\/\/[^?#]+$/.test(value) && URL.canParse(value),
   text: 'the address of the service, such as https://s3.eu-central-1.amazonaws.com',
 }
-const BUCKET: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^[\w.-]{1,255}$/.test(value),
-  text: 'the name of a bucket',
-}
-const CREDENTIALS: ValueRule = either(
+const BUCKET = textLike(/^[\w.-]{1,255}$/, 'the name of a bucket')
+const CREDENTIALS = either(
   {
     accepts(value) {
       if (!RECORD.accepts(value)) return false
@@ -105,13 +100,14 @@ export function s3Contents(options: S3ContentsOptions): ContentStore {
       const headers = { Range: `bytes=${first}-${last}` }
       const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal, isStream: true })
       if (response.status === 404) throw createGoneError(createS3Error(response))
-      const isRange = response.headers.get('Content-Range')?.startsWith(`bytes ${first}-${last}/`) === true
+      const range = response.status === 206 ? response.headers.get('Content-Range') : null
+      const isAsked = range?.startsWith(`bytes ${first}-${last}/`) === true
       try {
-        if (response.status !== 206 || !isRange) throw createS3Error(response)
+        if (!isAsked) throw createS3Error(response)
         for await (const chunk of response.stream!) yield chunk
       } catch (error) {
         signal?.throwIfAborted()
-        throw response.status === 206 && isRange ? createUnavailableError(error) : error
+        throw isAsked ? createUnavailableError(error) : error
       } finally {
         await response.stream?.cancel()
       }

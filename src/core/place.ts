@@ -7,7 +7,6 @@ import {
   normalizeHost,
   parseAuthority,
   parseRequestTarget,
-  parseTargetAuthority,
   parseTargetOrigin,
   pathOfTarget,
   toOriginForm,
@@ -84,7 +83,7 @@ export function sentTarget(req: IncomingMessage & HostRequest): string {
 export function readAuthority(req: IncomingMessage): string | undefined {
   if (isHttp2(req)) return readField(req.headers, ':authority') ?? readField(req.headers, 'host')
   // An absolute-form target overrides Host (RFC 9112 §3.2.2).
-  return parseTargetAuthority(sentTarget(req)) ?? readField(req.headers, 'host')
+  return parseTargetOrigin(sentTarget(req))?.authority ?? readField(req.headers, 'host')
 }
 
 /** The scheme of the target in lower case (RFC 3986 §3.1), where an absolute-form target or `:scheme` has it. */

@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  DIGEST_ALGORITHMS,
-  DIGEST_LENGTHS,
-  type DigestAlgorithm,
-  formatDigest,
-  selectDigestAlgorithm,
-} from '../protocol/digest-fields.ts'
+import { DIGEST_LENGTHS, type DigestAlgorithm, formatDigest, selectDigestAlgorithm } from '../protocol/digest-fields.ts'
 import { collectWhole } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -58,7 +52,7 @@ const known = new WeakMap<object, Map<DigestAlgorithm, string>>()
  * @param keeper the object that stands for the state, beside which it is kept
  */
 export function digestAtHand(wanted: string, content: string | Uint8Array, keeper: object): string | undefined {
-  const algorithm = selectDigestAlgorithm(wanted, DIGEST_ALGORITHMS)
+  const algorithm = selectDigestAlgorithm(wanted)
   if (algorithm === undefined) return undefined
   let digests = known.get(keeper)
   if (digests === undefined) known.set(keeper, (digests = new Map()))

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { equalJson, isDeeperThan, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { numberThat, SIZE, withDefault } from '../core/option-values.ts'
 import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { Draft } from './draft.ts'
 import { parsePointer } from './json-pointer.ts'
@@ -22,10 +22,7 @@ interface PatchLimits {
 
 export type JsonPatchOptions = Partial<PatchLimits>
 
-const DEPTH: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 0 && value <= 1000,
-  text: 'a number from 0 to 1000',
-}
+const DEPTH = numberThat((value) => value >= 0 && value <= 1000, 'a number from 0 to 1000')
 
 const OPTIONS = {
   maxOperations: withDefault(SIZE, 1000),
@@ -115,11 +112,11 @@ function parseOperation(given: JsonValue, index: number, limits: PatchLimits): O
   const path = readPointer(given, 'path', index, limits)
   const from = needs === 'from' ? readPointer(given, 'from', index, limits) : undefined
   const value = needs === 'value' ? readMember(given, 'value') : undefined
-  if (needs === 'value') {
-    if (value === undefined) throw malformed(index, '/value', 'This operation needs a value.', path.text)
-    if (isDeeperThan(value, limits.maxDepth - path.tokens.length)) {
-      throw tooLarge(index, `The document may be nested at most ${limits.maxDepth} levels deep.`, path.text)
-    }
+  if (needs === 'value' && value === undefined) {
+    throw malformed(index, '/value', 'This operation needs a value.', path.text)
+  }
+  if (value !== undefined && isDeeperThan(value, limits.maxDepth - path.tokens.length)) {
+    throw tooLarge(index, `The document may be nested at most ${limits.maxDepth} levels deep.`, path.text)
   }
   // RFC 6902 §4.4: nothing moves into itself.
   if (op === 'move' && path.text.startsWith(`${from!.text}/`)) {

@@ -18,13 +18,7 @@ export function parsePointer(text: string): readonly string[] | undefined {
 
 /** The array index that a token names, `undefined` for anything but digits without a leading zero (RFC 6901 §4). */
 export function parseArrayIndex(token: string): number | undefined {
-  const first = token.charCodeAt(0)
-  if (first === 0x30) return token.length === 1 ? 0 : undefined
-  for (let i = 0; i < token.length; i++) {
-    const code = token.charCodeAt(i)
-    if (code < 0x30 || code > 0x39) return undefined
-  }
-  return token === '' ? undefined : Number(token)
+  return /^(?:0|[1-9]\d*)$/.test(token) ? Number(token) : undefined
 }
 
 /** Writes a JSON Pointer. */

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { defineMember, equalJson, isDeeperThan, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { type ValueRule, withDefault } from '../core/option-values.ts'
+import { numberThat, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { PatchFormat } from './patch-format.ts'
 
@@ -9,10 +9,7 @@ export interface MergePatchOptions {
   readonly maxDepth?: number
 }
 
-const DEPTH: ValueRule = {
-  accepts: (value) => typeof value === 'number' && value >= 1 && value <= 1000,
-  text: 'a number from 1 to 1000',
-}
+const DEPTH = numberThat((value) => value >= 1 && value <= 1000, 'a number from 1 to 1000')
 
 const OPTIONS = { maxDepth: withDefault(DEPTH, 100) } satisfies OptionTable<MergePatchOptions>
 

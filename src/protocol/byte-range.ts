@@ -27,12 +27,7 @@ const RANGE_SPEC = /^(\d*)-(\d*)$/
  * @param size the length of the representation in bytes
  */
 export function selectRanges(field: string, size: number): RangeSelection {
-  const equals = field.indexOf('=')
-  if (size === 0 || equals !== 5 || field.slice(0, 5).toLowerCase() !== 'bytes') return 'whole'
-  const simple = parseRangeSpec(trimWhitespace(field.slice(6)), size)
-  if (typeof simple === 'object') return [simple]
-  if (simple === 'unsatisfiable') return simple
-
+  if (size === 0 || field.slice(0, 6).toLowerCase() !== 'bytes=') return 'whole'
   const ranges: ByteRange[] = []
   let members = 0
   let bytes = 0
@@ -55,8 +50,7 @@ export function selectRanges(field: string, size: number): RangeSelection {
 function parseRangeSpec(text: string, size: number): ByteRange | 'unsatisfiable' | 'malformed' {
   const match = RANGE_SPEC.exec(text)
   if (match === null) return 'malformed'
-  const from = match[1]!
-  const to = match[2]!
+  const [, from = '', to = ''] = match
   if (from === '') {
     if (to === '') return 'malformed'
     const length = Number(to)

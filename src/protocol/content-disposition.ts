@@ -19,9 +19,8 @@ export function parseContentDisposition(field: string): ContentDisposition | und
   if (parsed === undefined || skipWhitespace(field, parsed.end) !== field.length) return undefined
   const type = field.slice(start, end).toLowerCase()
   const { parameters } = parsed
-  const extended = parameters.get('filename*')
-  const name = (extended === undefined ? undefined : parseExtendedValue(extended)) ?? parameters.get('filename')
-  const filename = name === undefined ? '' : cleanFilename(name)
+  const name = parseExtendedValue(parameters.get('filename*') ?? '') ?? parameters.get('filename')
+  const filename = cleanFilename(name ?? '')
   return filename === '' ? { type, parameters } : { type, parameters, filename }
 }
 
@@ -67,12 +66,12 @@ function shorten(name: string): string {
  * Writes Content-Disposition with a file name: an ASCII `filename`, and `filename*` beside it where that loses
  * something (RFC 6266 §4.3, Appendix D; RFC 8187 §3.2).
  */
-export function formatContentDisposition(type: 'inline' | 'attachment', filename?: string): string {
-  const name = filename === undefined ? '' : cleanFilename(filename)
+export function formatContentDisposition(type: 'inline' | 'attachment', filename = ''): string {
+  const name = cleanFilename(filename)
   if (name === '') return type
   // "%" too: some readers unescape it in the plain form.
   const plain = name.replace(/[^\x20-\x7e]|[%"\\]/g, (char) => (char === '"' || char === '\\' ? `\\${char}` : '_'))
-  if (/^[\x20-\x24\x26-\x7e]*$/.test(name) && !/["\\]/.test(name)) return `${type}; filename="${plain}"`
+  if (plain === name) return `${type}; filename="${name}"`
   const extended = encodeURIComponent(name).replace(
     /['()*]/g,
     (char) => '%' + char.charCodeAt(0).toString(16).toUpperCase(),

@@ -18,8 +18,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   match = RFC850.exec(text)
   if (match !== null) return recentInstant(match, now)
   match = ASCTIME.exec(text)
-  if (match !== null) return instant(+match[6]!, match[1]!, +match[2]!, match[3]!, match[4]!, match[5]!)
-  return undefined
+  return match === null ? undefined : instant(+match[6]!, match[1]!, +match[2]!, match[3]!, match[4]!, match[5]!)
 }
 
 /** Places a two-digit year. What counts is the date, not the year alone: 50 years ahead to the day is not more. */

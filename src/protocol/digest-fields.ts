@@ -69,7 +69,5 @@ export function selectDigestAlgorithm(
 
 /** A digest as a field value: `sha-256=:…:`. */
 export function formatDigest({ algorithm, value }: Digest): string {
-  let binary = ''
-  for (const byte of value) binary += String.fromCharCode(byte)
-  return `${algorithm}=:${btoa(binary)}:`
+  return `${algorithm}=:${btoa(String.fromCharCode(...value))}:`
 }

@@ -131,12 +131,9 @@ function resolveDots(path: string): string {
   const kept: string[] = []
   const segments = path.split('/')
   for (const [index, segment] of segments.entries()) {
-    const isLast = index === segments.length - 1
-    if (segment === '..') {
-      if (kept.length > 1) kept.pop()
-      if (isLast) kept.push('')
-    } else if (segment !== '.') kept.push(segment)
-    else if (isLast) kept.push('')
+    if (segment === '..' && kept.length > 1) kept.pop()
+    if (segment !== '.' && segment !== '..') kept.push(segment)
+    else if (index === segments.length - 1) kept.push('')
   }
   return kept.join('/')
 }

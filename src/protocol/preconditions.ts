@@ -51,7 +51,6 @@ export interface PreconditionResult {
 }
 
 const PROCEED: PreconditionResult = { outcome: 'proceed' }
-const NO_TAGS: readonly string[] = []
 
 /**
  * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2.
@@ -95,8 +94,8 @@ export function evaluatePreconditions(
 
 /** A read is about the selected representation; a write is about the state that all representations share. */
 function comparableTags(current: Validators | undefined, isRead: boolean): readonly string[] {
-  if (current === undefined) return NO_TAGS
-  return isRead && current.entityTags.length > 1 ? current.entityTags.slice(0, 1) : current.entityTags
+  const tags = current?.entityTags ?? []
+  return isRead && tags.length > 1 ? tags.slice(0, 1) : tags
 }
 
 /**
@@ -117,10 +116,9 @@ function isModifiedSince(field: string, current: Validators | undefined, now: nu
  * A tag must match strongly; a date must be exactly Last-Modified, and strong. Anything else is false.
  */
 export function evaluateIfRange(field: string, current: Validators, now: number): boolean {
-  const tag = current.entityTags[0]
   const first = field.charCodeAt(0)
   if (first === 0x22 || (first === 0x57 && field.charCodeAt(1) === 0x2f)) {
-    return tag !== undefined && matchesStrongly(field, tag)
+    return field === current.entityTags[0] && !isWeakTag(field)
   }
   if (current.lastModified === undefined || current.dateIsStrong !== true) return false
   return parseHttpDate(field, now) === Math.floor(current.lastModified / 1000) * 1000
@@ -179,11 +177,6 @@ function isOpaque(version: string): boolean {
     if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x25) return false
   }
   return true
-}
-
-/** Whether two tags are equal and neither is weak (RFC 9110 §8.8.3.2). */
-export function matchesStrongly(a: string, b: string): boolean {
-  return a === b && !isWeakTag(a)
 }
 
 /** What an If-Match or If-None-Match value says about the tags of the current state. */

@@ -186,12 +186,7 @@ function isIpv6(text: string): boolean {
   return isWellFormed && (halves.length === 1 ? length === 8 : halves.length === 2 && length < 8)
 }
 
-/** The authority of a target in absolute-form (`http://host/path`); `undefined` for every other form. */
-export function parseTargetAuthority(target: string): string | undefined {
-  return parseTargetOrigin(target)?.authority
-}
-
-/** Scheme, in lower case, and authority of a target in absolute-form; `undefined` for every other form. */
+/** Scheme, in lower case, and authority of a target in absolute-form (`http://host/path`); `undefined` for every other form. */
 export function parseTargetOrigin(target: string): { readonly scheme: string; readonly authority: string } | undefined {
   if (target.charCodeAt(0) === 0x2f) return undefined
   const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createClaim, createNonceCounts, createNonces } from '../../src/auth-schemes/nonces.ts'
+import { createNonceCounts, createNonces } from '../../src/auth-schemes/nonces.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -8,7 +8,7 @@ afterEach(() => {
 
 describe('createNonceCounts', () => {
   it('takes what comes late, 127 back and no further', () => {
-    const { claim } = createNonceCounts(10, 1000)
+    const claim = createNonceCounts(10, 1000, Date.now)
     expect(claim('n', 1000, 1)).toBe(true)
     expect([claim('n', 873, 1), claim('n', 872, 1)]).toEqual([true, false])
     expect(claim('n', 873, 1)).toBe(false)
@@ -17,7 +17,7 @@ describe('createNonceCounts', () => {
   })
 
   it('takes the lowest count of the window after a jump, whatever was taken one window before', () => {
-    const { claim } = createNonceCounts(10, 1000)
+    const claim = createNonceCounts(10, 1000, Date.now)
     expect([claim('n', 1000, 1), claim('n', 1128 + 127, 1)]).toEqual([true, true])
     expect([claim('n', 1128, 1), claim('n', 1128, 1), claim('n', 1127, 1)]).toEqual([true, false, false])
   })
@@ -25,7 +25,7 @@ describe('createNonceCounts', () => {
   it('never takes a count twice, and takes every new one that is not too far back', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), (counts) => {
-        const { claim } = createNonceCounts(10, 1000)
+        const claim = createNonceCounts(10, 1000, Date.now)
         const taken = new Set<number>()
         let highest = 0
         for (const count of counts) {
@@ -41,7 +41,7 @@ describe('createNonceCounts', () => {
 
   it('keeps no more nonces than it may, and takes none that is as old as one it forgot', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 100 })
-    const { claim } = createNonceCounts(2, 1000)
+    const claim = createNonceCounts(2, 1000, Date.now)
     expect([claim('a', 1, 50), claim('b', 1, 60), claim('c', 1, 70)]).toEqual([true, true, true])
     expect([claim('a', 1, 50), claim('a', 2, 50), claim('z', 1, 50), claim('z', 1, 49)]).toEqual([
       false,
@@ -57,17 +57,9 @@ describe('createNonceCounts', () => {
     ])
   })
 
-  it('keeps 10 000 nonces for digest', () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: 20_000 })
-    const claim = createClaim(undefined, 300_000)
-    for (let i = 0; i < 10_000; i++) claim(`n${i}`, 1, i)
-    expect([claim('n0', 2, 0), claim('one more', 1, 10_000)]).toEqual([true, true])
-    expect([claim('n0', 3, 0), claim('n1', 2, 1)]).toEqual([false, true])
-  })
-
   it('takes none that it forgot, also once it has forgotten older ones', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 100 })
-    const { claim } = createNonceCounts(3, 1000)
+    const claim = createNonceCounts(3, 1000, Date.now)
     // Proofs arrive in another order than their nonces were made.
     const claims = [claim('a', 1, 60), claim('b', 1, 50), claim('c', 1, 51), claim('d', 1, 70), claim('e', 1, 80)]
     expect(claims).toEqual([true, true, true, true, true])
@@ -76,7 +68,7 @@ describe('createNonceCounts', () => {
 
   it('takes no new nonce either that is as old as the one that it forgets to make room for it', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 100 })
-    const { claim } = createNonceCounts(1, 1000)
+    const claim = createNonceCounts(1, 1000, Date.now)
     expect([claim('a', 1, 60), claim('b', 1, 60), claim('b', 2, 60), claim('c', 1, 61)]).toEqual([
       true,
       false,
@@ -87,37 +79,59 @@ describe('createNonceCounts', () => {
 
   it('minds no nonce that it forgot after its lifetime', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 5000 })
-    const { claim } = createNonceCounts(1, 1000)
+    const claim = createNonceCounts(1, 1000, Date.now)
     expect([claim('a', 1, 4000), claim('b', 1, 3999)]).toEqual([true, true])
   })
 })
 
 describe('createNonces', () => {
   const key = Buffer.alloc(32, 7)
+  const share = (bytes: Buffer, realm: string) => {
+    const claim = vi.fn(() => true)
+    return { claim, nonces: createNonces(realm, 1000, { key: bytes, claim }) }
+  }
 
-  it('reads the time of its own nonces', () => {
+  it('passes on when a nonce of its own is over, and takes none of another realm or key', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_234_567_890_123 })
-    const nonces = createNonces(() => key, 'r')
-    const nonce = nonces.create()
-    expect(nonces.readTime(nonce)).toBe(1_234_567_890_123)
-    expect(createNonces(() => key, 'r').readTime(nonce)).toBe(1_234_567_890_123)
-    expect(createNonces(() => key, 's').readTime(nonce)).toBeUndefined()
-    expect(createNonces(() => Buffer.alloc(32, 8), 'r').readTime(nonce)).toBeUndefined()
+    const own = share(key, 'r')
+    const nonce = own.nonces.create()
+    expect(own.nonces.claim(nonce, 3)).toBe(true)
+    const same = share(key, 'r')
+    expect(same.nonces.claim(nonce, 3)).toBe(true)
+    for (const { claim } of [own, same]) expect(claim.mock.calls).toEqual([[nonce, 3, 1_234_567_891_123]])
+    for (const other of [share(key, 's'), share(Buffer.alloc(32, 8), 'r')]) {
+      expect(other.nonces.claim(nonce, 3)).toBe(false)
+      expect(other.claim).not.toHaveBeenCalled()
+    }
   })
 
   it('makes no nonce twice in one millisecond', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const nonces = createNonces(() => key, 'r')
+    const nonces = createNonces('r', 1000)
     expect(new Set(Array.from({ length: 1000 }, () => nonces.create())).size).toBe(1000)
   })
 
   it('takes nothing else for a nonce', () => {
-    const nonces = createNonces(() => key, 'r')
-    fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => nonces.readTime(text) === undefined))
+    const { nonces } = share(key, 'r')
+    fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => nonces.claim(text, 1) === false))
     const nonce = nonces.create()
     for (let i = 0; i < nonce.length; i++) {
       const changed = nonce.slice(0, i) + (nonce[i] === 'A' ? 'B' : 'A') + nonce.slice(i + 1)
-      expect(nonces.readTime(changed)).toBeUndefined()
+      expect(nonces.claim(changed, 1)).toBe(false)
     }
+  })
+
+  it('keeps the counts of 10 000 nonces', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 20_000 })
+    const nonces = createNonces('r', 300_000)
+    const made = Array.from({ length: 10_000 }, (_, i) => {
+      vi.setSystemTime(20_000 + i)
+      return nonces.create()
+    })
+    for (const nonce of made) nonces.claim(nonce, 1)
+    expect(nonces.claim(made[0]!, 2)).toBe(true)
+    vi.setSystemTime(30_000)
+    expect(nonces.claim(nonces.create(), 1)).toBe(true)
+    expect([nonces.claim(made[0]!, 3), nonces.claim(made[1]!, 2)]).toEqual([false, true])
   })
 })

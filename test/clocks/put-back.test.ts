@@ -4,7 +4,7 @@ import { attemptLimit } from '../../src/auth-schemes/accounts.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { jwt } from '../../src/auth-schemes/jwt.ts'
-import { createClaim, createNonceClock } from '../../src/auth-schemes/nonces.ts'
+import { createNonces } from '../../src/auth-schemes/nonces.ts'
 import { type AuthScheme, createMemory } from '../../src/auth-schemes/scheme.ts'
 import { isWithin } from '../../src/core/forward-clock.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
@@ -115,13 +115,12 @@ describe('a clock that is put back', () => {
 
   it('does not make new nonces useless where many older ones are forgotten', () => {
     const lifetime = 300_000
-    const now = createNonceClock(undefined)
-    const claim = createClaim(undefined, lifetime, now)
-    for (let count = 0; count < 10_000; count++) claim(`n${count}`, 1, now())
+    const nonces = createNonces('r', lifetime)
+    for (let count = 0; count < 10_000; count++) nonces.claim(nonces.create(), 1)
     move(2 * lifetime)
-    expect(claim('another', 1, now())).toBe(true)
+    expect(nonces.claim(nonces.create(), 1)).toBe(true)
     move(-HOUR)
-    expect(claim('first after', 1, now())).toBe(true)
+    expect(nonces.claim(nonces.create(), 1)).toBe(true)
   })
 
   it('ends nonces of processes that share them, with some tolerance for other clocks', async () => {

@@ -4,7 +4,7 @@ import {
   isHost,
   normalizeHost,
   parseAuthority,
-  parseTargetAuthority,
+  parseTargetOrigin,
 } from '../../src/protocol/request-target.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
@@ -51,7 +51,7 @@ describe('parseAuthority', () => {
   })
 })
 
-describe('parseTargetAuthority', () => {
+describe('parseTargetOrigin', () => {
   it.each([
     ['/a', undefined],
     ['//a.test/', undefined],
@@ -64,7 +64,7 @@ describe('parseTargetAuthority', () => {
     ['http:///x', ''],
     ['', undefined],
   ])('finds in %j the authority %j (RFC 9112 §3.2.2)', (target, authority) => {
-    expect(parseTargetAuthority(target)).toBe(authority)
+    expect(parseTargetOrigin(target)?.authority).toBe(authority)
   })
 })
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import {
   type EntityTagMatch,
+  evaluateIfRange,
   formatEntityTag,
   isEntityTag,
   isWeakTag,
   matchEntityTags,
-  matchesStrongly,
 } from '../../src/protocol/preconditions.ts'
 
 describe('isEntityTag', () => {
@@ -113,7 +113,7 @@ describe('comparison', () => {
     ['""', '""', true, true],
     ['""', 'W/""', false, true],
   ])('of %s and %s: strong %s, weak %s (RFC 9110 §8.8.3.2, row H42)', (a, b, strong, weak) => {
-    expect(matchesStrongly(a, b)).toBe(strong)
+    expect(evaluateIfRange(a, { entityTags: [b] }, 0)).toBe(strong)
     expect(matchEntityTags(a, [b], 'strong')).toBe(strong ? 'match' : 'no-match')
     expect(matchEntityTags(a, [b], 'weak')).toBe(weak ? 'match' : 'no-match')
   })

@@ -40,21 +40,23 @@ interface S3Stream extends AsyncIterable<Uint8Array> {
   cancel(): Promise<void>
 }
 
-/** The part of aws4fetch that is used; its own declarations need those of a browser. */
-type Signer = new (request: {
+interface Unsigned {
   readonly method: string
   readonly url: string
-  readonly region: string
-  readonly service: 's3'
   readonly headers?: Readonly<Record<string, string>>
-  /** Such as `20150830T123600Z`. */
-  readonly datetime: string
   /** Puts the signature into the query instead of a header. */
   readonly signQuery?: true
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string | undefined
-}) => { sign(): Promise<{ readonly url: URL; readonly headers: Headers }> }
+}
+
+interface SignerOptions extends Unsigned, S3Credentials {
+  readonly region: string
+  readonly service: 's3'
+  /** Such as `20150830T123600Z`. */
+  readonly datetime: string
+}
+
+/** The part of aws4fetch that is used; its own declarations need those of a browser. */
+type Signer = new (options: SignerOptions) => { sign(): Promise<{ readonly url: URL; readonly headers: Headers }> }
 
 /** Sends signed requests to one bucket. */
 export interface S3Client {
@@ -102,17 +104,13 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
     return url
   }
 
-  async function sign(
-    values: { readonly method: string; readonly url: string; readonly signQuery?: true },
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ) {
+  async function sign(request: Unsigned, signal: AbortSignal) {
     const Signer = await loadSigner()
     // Of whatever class they are: a copy would be without its getters.
     const { accessKeyId, secretAccessKey, sessionToken } = await beforeAbort(readCredentials(), signal)
     const credentials = { accessKeyId, secretAccessKey, sessionToken }
     const datetime = new Date(Date.now() + clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '')
-    return new Signer({ ...credentials, ...values, region, service: 's3', datetime, headers }).sign()
+    return new Signer({ ...credentials, ...request, region, service: 's3', datetime }).sign()
   }
 
   async function attempt(request: S3Request): Promise<S3Response> {
@@ -124,7 +122,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
     const { signal } = deadline
     deadline.begin()
     try {
-      const signed = await sign({ method, url: addressOf(request).href }, headers, signal)
+      const signed = await sign({ method, url: addressOf(request).href, headers }, signal)
       // Not signed: a proxy may change it. Without it some services code the bytes.
       signed.headers.set('Accept-Encoding', 'identity')
       const content = method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}
@@ -162,8 +160,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       url.searchParams.set('X-Amz-Expires', String(lifetime))
       const deadline = createDeadline(timeout, request.signal)
       deadline.begin()
-      const values = { method: request.method, url: url.href, signQuery: true } as const
-      const signed = await sign(values, {}, deadline.signal)
+      const signed = await sign({ method: request.method, url: url.href, signQuery: true }, deadline.signal)
         .catch((error: unknown) => {
           request.signal?.throwIfAborted()
           throw error instanceof SetupError ? error.cause : createUnavailableError(error)

@@ -1,5 +1,6 @@
 /** One exchange with a service: its deadline, the content of the request and that of the response. */
 
+import { ByteBlocks } from '../../core/byte-blocks.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 export interface Deadline {
@@ -41,15 +42,13 @@ const MAX_SIZE = 16 * 1024 * 1024
  */
 export async function readText({ body }: Response): Promise<string> {
   if (body === null) return ''
-  const chunks: Uint8Array[] = []
-  let size = 0
+  const blocks = new ByteBlocks()
   // Leaving the loop cancels the rest.
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > MAX_SIZE) throw new Error(`The S3 service answered with more than ${MAX_SIZE} bytes.`)
-    chunks.push(chunk)
+    blocks.push(chunk)
+    if (blocks.size > MAX_SIZE) throw new Error(`The S3 service answered with more than ${MAX_SIZE} bytes.`)
   }
-  return Buffer.concat(chunks).toString()
+  return new TextDecoder().decode(blocks.drain())
 }
 
 /** Bytes of content that go to a stream at once. */

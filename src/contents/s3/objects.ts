@@ -149,10 +149,9 @@ export function locateObject(
   name: string,
   { method, headers, signal }: LocateRequest,
 ): Promise<string> {
-  const query = Object.fromEntries(
-    OVERRIDABLE.flatMap((field) =>
-      headers[field] === undefined ? [] : [[`response-${field.toLowerCase()}`, headers[field]]],
-    ),
-  )
+  const query: Record<string, string> = {}
+  for (const field of OVERRIDABLE) {
+    if (headers[field] !== undefined) query[`response-${field.toLowerCase()}`] = headers[field]
+  }
   return client.presign({ method, name, query, signal }, LIFETIME)
 }
