@@ -98,16 +98,7 @@ export function createSqliteStates(
   }
 
   return {
-    read(path, options) {
-      // As `connection.attempt`, without a function for each read.
-      try {
-        if (connection.isLeftOpen) connection.leaveTransaction()
-        return find(path, options)
-      } catch (error) {
-        return connection.attemptAgain(error, () => find(path, options))
-      }
-    },
-
+    read: (path, options) => connection.attempt(() => find(path, options)),
     list: (collection, options) => connection.attempt(() => readPage(collection, options)),
     find: (path) => find(path),
     toMember,
