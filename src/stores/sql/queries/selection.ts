@@ -53,7 +53,6 @@ export function* select(
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
-  if (need <= 0) return { found: [] }
   const { filters } = target
   const [first, ...rest] = order
   if (first === undefined) return yield* selectByName(target, after, need)
