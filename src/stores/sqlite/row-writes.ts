@@ -72,12 +72,12 @@ export function createSqliteRows(
     const place = expires === null ? named : undefined
     const sortKey = place === undefined ? null : formatSortKey(place.name)
     const indexed = place === undefined ? undefined : content.indexed
-    const entry = indexed && indexes.prepare(splitPath(path).collection, indexed.index)
+    const putEntry = indexed && indexes.prepare(splitPath(path).collection, indexed.index)
     if (id !== undefined) contents.link(id)
     const [type, ...fields] = encodeFields(content)
     const values = [...valuesOf(version, change, size, type, bytes, indexed), ...fields, id ?? null, sha256 ?? null]
     statements.putState.run(key, place?.collection ?? null, sortKey, expires, ...values)
-    entry?.put(sortKey!, indexed!.values)
+    putEntry?.(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && named !== undefined) names.raiseFor(named.collection, named.name)
@@ -99,12 +99,12 @@ export function createSqliteRows(
     const { indexed } = content
     // Before the state is there: the first member of a collection needs no search for others.
     const place = indexed && placeOf(row.path)
-    const entry = place && indexes.prepare(splitPath(path).collection, indexed.index)
+    const putEntry = place && indexes.prepare(splitPath(path).collection, indexed.index)
     const change = decideChange(Number(row.changed), time)
     const bytes = Buffer.from(body as Uint8Array)
     const values = valuesOf(version, change, size, encodeText(content.contentType), bytes, indexed)
     if (countChanges(statements.replaceState, [...values, row.path, row.version]) === 0) return undefined
-    entry?.put(formatSortKey(place!.name), indexed!.values)
+    putEntry?.(formatSortKey(place!.name), indexed!.values)
     release(row)
     const resource = createResource(path, version, content, { size, body: readAsText(bytes) ?? bytes }, change)
     known.offer({ path: row.path, state: LIVE, content_id: null }, resource)
