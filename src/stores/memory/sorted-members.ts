@@ -194,14 +194,12 @@ export function pageOfMembers<M extends Member>(
   return items
 }
 
-/** Integer names by value, then all others by code unit. */
+/** Compares two different names: integers by value, then all others by code unit. */
 export function compareNames(a: string, b: string): number {
-  const x = parseIntegerName(a)
-  const y = parseIntegerName(b)
-  if (x !== undefined && y !== undefined) return x - y
-  if (x !== undefined) return -1
-  if (y !== undefined) return 1
-  return a < b ? -1 : a > b ? 1 : 0
+  const x = parseIntegerName(a) ?? Number.POSITIVE_INFINITY
+  const y = parseIntegerName(b) ?? Number.POSITIVE_INFINITY
+  if (x !== y) return x - y
+  return a < b ? -1 : 1
 }
 
 /** Bytes of content on the pages that are kept. */
