@@ -57,7 +57,6 @@ export function setItem<Key extends number | string, Item>(list: SortedList<Key,
   chunks.splice(index + 1, 0, { keys: chunk.keys.splice(half), items: chunk.items.splice(half) })
 }
 
-/** Takes the item with a key away, if there is one. */
 export function deleteItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key): void {
   const { chunks } = list
   const index = findChunk(chunks, key)
@@ -93,7 +92,6 @@ export function collectItems<Key extends number | string, Item>(
   }
 }
 
-/** The items whose keys begin with a prefix. */
 export function itemsBelow<Item>({ chunks }: SortedList<string, Item>, prefix: string): Item[] {
   const items: Item[] = []
   if (chunks.length === 0) return items
@@ -136,7 +134,6 @@ function lowerBound<Key extends number | string>(keys: readonly Key[], key: Key)
   return low
 }
 
-/** Something that stands under a name in a collection. */
 interface Member {
   readonly path: string
 }

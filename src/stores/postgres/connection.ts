@@ -85,9 +85,7 @@ export interface PostgresConnection {
 }
 
 interface PostgresConnectionOptions extends CheckoutLimits {
-  /** Calls that may wait for a connection at the same time. */
   readonly maxWaiting: number
-  /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
 

@@ -38,7 +38,6 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  /** As the store's own. */
   read(path: string, options?: ReadOptions): Promise<StoredState>
   readRow(path: string, call: Abortable): Promise<DatedRow | undefined>
   /** What a reader finds who sees nothing hidden. */

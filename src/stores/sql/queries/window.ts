@@ -210,7 +210,6 @@ export function compareFound(a: Found, b: Found, order: readonly OrderSlot[]): n
   return Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey))
 }
 
-/** The answer to a step, from the rows of its statement. */
 export function readAnswer({ kind, window }: WindowRequest, rows: readonly Record<string, unknown>[]): Answer {
   if (kind === 'count') return rows[0]!['n'] as number
   const columns = kind === 'rows' ? window.columns : edgeColumns(window)
