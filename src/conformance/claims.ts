@@ -36,19 +36,16 @@ export async function claimFails(call: () => unknown, sentence: string): Promise
   throw new AssertionError({ message: sentence, stackStartFn: claimFails })
 }
 
-/** The resource that a state is. */
 export function claimResource(state: StoredState, sentence: string): StoredResource {
   claim(isResource(state), `${sentence} Found: ${show(state)}.`)
   return state
 }
 
-/** Fails unless a state is the tombstone of a path. */
 export function claimTombstone(state: StoredState, path: string, sentence: string): void {
   claim(state !== undefined && !isResource(state), `${sentence} Found: ${show(state)}.`)
   claimEqual(state.path, path, `${sentence} It is that of another path.`)
 }
 
-/** Fails unless a resource has exactly this content. */
 export async function claimContent(state: StoredState, content: Content, sentence: string): Promise<void> {
   const resource = claimResource(state, sentence)
   const expected = toBuffer(content.body as SmallBody)
@@ -62,7 +59,6 @@ export async function claimContent(state: StoredState, content: Content, sentenc
   claimEqual(Buffer.from(sha256), createHash('sha256').update(expected).digest(), `${sentence} The digest is wrong.`)
 }
 
-/** Fails unless exactly this content stands at a path. */
 export async function claimStored(
   store: ResourceStore,
   path: string,
@@ -116,7 +112,6 @@ export async function claimSettles<Result>(
 /** Milliseconds for a range of content: less than for a case, so that it is the range that is named. */
 const READ_LIMIT = 20_000
 
-/** All bytes of a resource. */
 export function readContent(resource: StoredResource): Promise<Buffer> {
   return readRange(resource, 0, resource.size - 1)
 }

@@ -28,7 +28,6 @@ export async function* walk(
   }
 }
 
-/** Every member of a collection, page by page. */
 export async function listAll(
   store: ResourceStore,
   collection: string,

@@ -34,7 +34,6 @@ export function text(body: Content['body']): Content {
   return { contentType: 'text/plain', body }
 }
 
-/** A related write of a path that must be absent. */
 export function absent(path: string, body = 'record'): RelatedWrite {
   return { path, content: text(body), expect: 'absent' }
 }
@@ -100,12 +99,10 @@ export function createGate(): { readonly opened: Promise<void>; readonly open: (
   return { opened, open }
 }
 
-/** Writes without a condition. */
 export async function put(store: ResourceStore, path: string, content: Content): Promise<StoredResource> {
   return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
 }
 
-/** Removes without a condition. */
 export async function remove(
   store: ResourceStore,
   path: string,
@@ -115,24 +112,20 @@ export async function remove(
   return store.remove(path, { expect: 'any', mode, ...more })
 }
 
-/** The resource at a path where there is one. */
 export async function readResource(store: ResourceStore, path: string): Promise<StoredResource> {
   return claimResource(await store.read(path), 'The resource was not found.')
 }
 
-/** The state that a write has made. */
 export function written(result: WriteResult, sentence: string): StoredResource {
   claim(result.outcome !== 'conflict', sentence)
   return result.resource
 }
 
-/** The state that a creation has made. */
 export function created(result: CreateResult): StoredResource {
   claim(result.outcome === 'created', 'A creation that has nothing to conflict with was refused.')
   return result.resource
 }
 
-/** A member that the store names. */
 export async function create(
   store: ResourceStore,
   collection: string,
@@ -141,7 +134,6 @@ export async function create(
   return created(await store.create(collection, content))
 }
 
-/** Takes content in before it is known where it belongs. */
 export async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
   claim(store.stage !== undefined, 'The store has no method `stage`.')
   return store.stage(stream(bytes, 60_000))
@@ -161,7 +153,6 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
-/** What is known of a state beside its content. */
 export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResource, 'body'> {
   return facts
 }
@@ -170,12 +161,10 @@ export function range(from: number, to: number, step = 1): number[] {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
 }
 
-/** Runs a task several times at once. */
 export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
 }
 
-/** Runs a task several times at once, on several stores in turn. */
 export function race<Result>(
   stores: readonly ResourceStore[],
   count: number,

@@ -159,7 +159,6 @@ function placeOfUnit(unit: number): number {
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }
 
-/** The position of a property among those of an index. */
 export function positionOf({ properties }: CollectionIndex, property: string): number {
   const position = properties.indexOf(property)
   if (position === -1) throw new TypeError(`The index has no property ${JSON.stringify(property)}.`)
@@ -171,7 +170,6 @@ export function indexedValueOf(values: IndexedValues, property: string): Indexed
   return Object.hasOwn(values, property) ? (values[property] ?? null) : null
 }
 
-/** Whether the value of its property meets a condition. */
 export function meetsCondition(value: IndexedValue, condition: Condition): boolean {
   switch (condition.operator) {
     case 'in':

@@ -56,7 +56,10 @@ interface Draft {
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const { maxTombstones, retention, now: localNow } = resolveOptions('memoryStore', options, OPTIONS)
   const { now } = createForwardClock(localNow)
-  const { members, nextVersion, read, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
+  const { members, nextVersion, read, findConflict, put, putRelated, drop, dropBelow } = createStates(
+    maxTombstones,
+    now,
+  )
   const holder = createContentHolder()
 
   /** Takes a name and asks for what shall stand under it. */
@@ -174,7 +177,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
         if (!isExpected(current.version, expect)) return { outcome: 'conflict', current }
         drop(path, mode, keep)
         for (const other of related) drop(other, mode, keep)
-        if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
+        if (below) dropBelow(path)
         putRelated(relatedWrites, held)
         return { outcome: 'removed', resource: current }
       })

@@ -53,7 +53,6 @@ export interface StoredContent {
   readonly sha256?: Uint8Array | undefined
 }
 
-/** A resource while it is made. */
 export type MutableResource = { -readonly [Name in keyof StoredResource]: StoredResource[Name] }
 
 /** The state that a write leaves. */

@@ -48,7 +48,8 @@ const OPTIONS: OptionTable<SqliteStoreOptions> = {
  *   `close()`
  * @returns the store; its tables exist
  * @throws TypeError for an unknown option or an unfit prefix
- * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
+ * @throws Error when the tables were made by a newer release, or the database has another encoding than UTF-8 or cannot
+ *   keep a write-ahead log
  */
 export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): SqlStore {
   if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {

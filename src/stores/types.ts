@@ -188,18 +188,15 @@ export function readAsText(bytes: Uint8Array): string | undefined {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }
 
-/** Path of a member of a collection. */
 export function memberPath(collection: string, name: string): string {
   return `${collection}/${name}`
 }
 
-/** Splits a path into its collection and its name there. */
 export function splitPath(path: string): { readonly collection: string; readonly name: string } {
   const name = nameOf(path)
   return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }
 }
 
-/** The name of a path in its collection. */
 export function nameOf(path: string): string {
   let at = path.length
   while (at > 0 && path.charCodeAt(at - 1) !== SLASH) at--

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type RelatedWrite, type ResourceStore } from '../../src/stores/types.ts'
+import { createMember } from '../support/create-member.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
 const MINUTE = 60_000
@@ -132,6 +133,18 @@ describe('related resources with a retention in sqliteStore', () => {
     await expect.poll(count).toBe(2)
     const { items } = await store.list('records', { limit: 5 })
     expect(items.map(({ path }) => path)).toEqual(['records/1', 'records/2'])
+  })
+
+  it('are not overwritten by creations where their names are integers', async () => {
+    const { store } = await open()
+    await addRecord(store, record('members/2', MINUTE))
+    await addRecord(store, record('members/4', MINUTE), record('members/6', MINUTE))
+    await store.write('members/4', text('kept'), { expect: 'any' })
+    const created: string[] = []
+    for (let i = 0; i < 3; i++) created.push((await createMember(store, 'members', text('new'))).path)
+    expect(created).toEqual(['members/7', 'members/8', 'members/9'])
+    expect(await store.read('members/2')).toMatchObject({ body: 'record' })
+    expect(await store.read('members/4')).toMatchObject({ body: 'kept' })
   })
 
   it('add nothing where one of several is there', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { CollectionIndex } from '../../src/stores/lists.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -209,6 +210,24 @@ describe('the indexing of items that exist already', () => {
     },
     LIMIT,
   )
+
+  it('has nothing to do in Postgres where a creation writes another item that must be absent', async () => {
+    const store = postgresStore({ pool: postgres.createPool(), tablePrefix: createPrefix(), sweepInterval: 0 })
+    const index: CollectionIndex = {
+      ...indexByStatus(),
+      valuesOf: () => {
+        throw new Error('The item was written with its values.')
+      },
+    }
+    const content = contentOf({ status: 'open', n: 1 }, index)
+    await store.create('/tasks', contentOf({ status: 'done', n: 1 }), {
+      related: (name) => [{ path: `/audit/of-${name}`, content, expect: 'absent' }],
+    })
+    expect(await store.read('/audit/of-1')).toMatchObject({ indexed: { values: { status: 'open', n: 1 } } })
+    const { items } = await store.list('/audit', { query: queryByStatus('open', index), limit: 5 })
+    expect(items.map(({ path }) => path)).toEqual(['/audit/of-1'])
+    await store.close?.()
+  })
 
   it(
     'leaves an item of Postgres to be indexed that is removed and created again while the step before reads it',

@@ -12,7 +12,7 @@ const MUTANTS: readonly (readonly [Mutant[1], title: string, sentence: string])[
   [plain.tellsLaterDate, 'returns from a write the state that is read afterwards', 'tell different facts'],
   [plain.overwrites, "expecting 'absent', creates once and refuses the second time", 'was overwritten by a write'],
   [plain.touchesNeighbours, 'leaves other paths alone', 'A write changed another resource.'],
-  [plain.writesThenThrows, 'refuses to begin when the signal is aborted already', 'has happened all the same'],
+  [plain.writesThenThrows, 'does nothing when the signal is aborted already', 'An aborted call changed the resource.'],
   [
     versionFromContent,
     'gives a new version to every write, also to one that changes nothing',
@@ -32,7 +32,7 @@ const MUTANTS: readonly (readonly [Mutant[1], title: string, sentence: string])[
     'taken for another',
   ],
   [plain.paddedNames, 'assigns positive integers, each larger than the one before', 'is not a positive integer'],
-  [plain.passesOtherName, 'passes the name to the function that makes the content', 'is not the name of the member'],
+  [plain.passesOtherName, 'makes content with the name that the member then has', 'is not the name of the member'],
   [plain.countsLate, 'assigns different names to creations at the same time', 'A name was assigned twice.'],
   [plain.countsAlone, 'never assigns a name that a client has written', 'although a client had written it'],
   [

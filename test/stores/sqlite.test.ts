@@ -447,6 +447,13 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await two.read('/a')).toBeUndefined()
     })
 
+    it.each(['UTF-16le', 'UTF-16be'])('makes no tables in a database with the encoding %s', async (encoding) => {
+      const handle = (await createFile()).open()
+      handle.exec(`PRAGMA encoding = '${encoding}'`)
+      const expected = `sqliteStore needs a database with the encoding UTF-8, not ${encoding}.`
+      expect(() => sqliteStore(handle)).toThrow(expected)
+    })
+
     it('refuses tables that a newer release has made', async () => {
       const handle = (await createFile()).open()
       openStore(handle, { sweepInterval: 0 })

@@ -20,8 +20,8 @@ const MUTANTS = [
   [
     'emptyMetadata',
     states.emptyMetadata,
-    'gives every fact, with or without the content, when only metadata are asked for',
-    'A read of the metadata tells other facts than a read of everything.',
+    'tells the same state, with all its facts, whether content is asked for or not',
+    'A read without content tells another state than one with it (undefined, hidden: false).',
   ],
   [
     'forgetsCoding',
@@ -56,8 +56,8 @@ const MUTANTS = [
   [
     'metadataShowsHidden',
     states.metadataShowsHidden,
-    'sees the same state whether content is asked for or not',
-    'A read without content sees another state than one with it (hide, hidden: false).',
+    'tells the same state, with all its facts, whether content is asked for or not',
+    'A read without content tells another state than one with it (hide, hidden: false).',
   ],
   [
     'sizeInCharacters',

@@ -5,7 +5,6 @@ import { type Case, it } from '../types.ts'
 
 const RACERS = 16
 
-/** Small content as one value, and larger content as a stream. */
 const bodies = (): Content['body'][] => ['own', stream(Buffer.alloc(100_000), 60_000)]
 
 export const absentRelated: readonly Case[] = [

@@ -35,12 +35,6 @@ export const creation: readonly Case[] = [
       last = id
     }
   }),
-  it('passes the name to the function that makes the content', async ({ store, collection, content }) => {
-    let given = ''
-    const member = await create(store, collection, (name) => content(3, (given = name)))
-    claimEqual(nameOf(member), given, 'The last name that was given is not the name of the member.')
-    await claimStored(store, member.path, content(3, nameOf(member)), 'The member has other content.')
-  }),
   it('assigns different names to creations at the same time', async ({ store, collection, content }) => {
     const members = await times(40, () => create(store, collection, (name) => content(1, name)))
     const names = new Set(members.map((member) => claimAssigned(member, collection)))

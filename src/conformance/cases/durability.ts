@@ -1,5 +1,5 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored, claimTombstone } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
 import {
   binary,
@@ -15,7 +15,6 @@ import {
   stall,
   stream,
   text,
-  waitUntilGone,
 } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
@@ -162,12 +161,5 @@ export const durability: readonly Case[] = [
     const members = await race(stores, 45, (own) => create(own, collection, (name) => content(1, name)))
     claimEqual(new Set(pathsOf(members)).size, 45, 'Two processes assigned the same name.')
     claimEqual((await listAll(store, collection, 20)).length, 45, 'A member that one process created is missing.')
-  }),
-  it('forgets a tombstone in every process', { needs: ['tombstones'] }, async ({ store, path, keep, reopen }) => {
-    const other = await reopen()
-    await keep(1)
-    await remove(store, path(1), 'tombstone', { retention: 30 })
-    await waitUntilGone(other, path(1), 'The tombstone outlived its retention of 30 ms.')
-    await claimFails(async () => claimResource(await other.read(path(1)), 'None.'), 'A removed resource came back.')
   }),
 ]

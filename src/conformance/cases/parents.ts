@@ -72,6 +72,7 @@ export const parents: readonly Case[] = [
       await put(store, `${parent}/large`, binary(stream(Buffer.alloc(900_000), 65_536)))
       for (const hidden of modes.includes('hide') ? [`${parent}/parts/2`, `${parent}/a b`] : [])
         await remove(store, hidden, 'hide')
+      if (modes.includes('tombstone')) await remove(store, `${parent}/file`, 'tombstone')
       const result = await remove(store, parent, mode, { below: true })
       claimEqual(result.outcome, 'removed', 'The path was there to be removed.')
       claim(!isResource(await store.read(parent, { hidden: true })), 'The path itself was not removed.')

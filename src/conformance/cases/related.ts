@@ -159,7 +159,6 @@ export const related: readonly Case[] = [
   }),
 ]
 
-/** Removals that write other resources in the same step. */
 export const writtenRemovals: readonly Case[] = [
   it('writes what a removal brings with it, whatever its mode', async ({ store, path, modes }) => {
     for (const mode of modes) {

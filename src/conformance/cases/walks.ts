@@ -4,7 +4,6 @@ import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
 import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
-/** Writes members with content of their own, or with the same. */
 async function putMembers({ keep }: Bench, names: readonly number[], seed?: number): Promise<void> {
   for (const name of names) await keep(name, seed ?? name % 100)
 }

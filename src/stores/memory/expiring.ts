@@ -66,6 +66,7 @@ interface BoundedMap<Value> {
   /** Adds an entry, as the newest one. */
   set(key: string, value: Value): void
   delete(key: string): void
+  keys(): Iterable<string>
 }
 
 interface Kept<Value> {
@@ -110,6 +111,8 @@ export function createBoundedMap<Value>(most: number, onDrop: (key: string, valu
     delete(key) {
       entries.delete(key)
     },
+
+    keys: () => entries.keys(),
   }
 }
 
@@ -121,6 +124,8 @@ interface Tombstones {
   bury(tombstone: Tombstone, expires: number): void
   /** Remembers, for the rest of the second, that a path was removed without a trace. */
   forget(path: string, removedAt: number): void
+  /** Forgets the tombstones of all paths that begin with a prefix. */
+  forgetBelow(prefix: string): void
   /**
    * The path is written again.
    * @returns when it was removed, as far as a new state in the same second must know of it
@@ -160,6 +165,12 @@ export function createTombstones(most: number): Tombstones {
 
     bury(tombstone, expires) {
       graves.set(tombstone.path, { tombstone, expires })
+    },
+
+    forgetBelow(prefix) {
+      for (const path of graves.keys()) {
+        if (path.startsWith(prefix)) forget(path, graves.get(path)!.tombstone.removedAt)
+      }
     },
 
     unbury(path) {

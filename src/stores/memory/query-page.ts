@@ -84,7 +84,6 @@ interface Selection {
   readonly source: Source
   readonly list: RankedList<IndexedMember>
   readonly ranges: readonly Range[]
-  /** How many members that is. */
   readonly count: number
   /** Whether they meet all conditions. */
   readonly isExact: boolean

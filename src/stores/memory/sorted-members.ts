@@ -57,7 +57,6 @@ export function setItem<Key extends number | string, Item>(list: SortedList<Key,
   chunks.splice(index + 1, 0, { keys: chunk.keys.splice(half), items: chunk.items.splice(half) })
 }
 
-/** Takes the item with a key away, if there is one. */
 export function deleteItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key): void {
   const { chunks } = list
   const index = findChunk(chunks, key)
@@ -93,7 +92,6 @@ export function collectItems<Key extends number | string, Item>(
   }
 }
 
-/** The items whose keys begin with a prefix. */
 export function itemsBelow<Item>({ chunks }: SortedList<string, Item>, prefix: string): Item[] {
   const items: Item[] = []
   if (chunks.length === 0) return items
@@ -136,7 +134,6 @@ function lowerBound<Key extends number | string>(keys: readonly Key[], key: Key)
   return low
 }
 
-/** Something that stands under a name in a collection. */
 interface Member {
   readonly path: string
 }
@@ -194,14 +191,12 @@ export function pageOfMembers<M extends Member>(
   return items
 }
 
-/** Integer names by value, then all others by code unit. */
+/** Compares two different names: integers by value, then all others by code unit. */
 export function compareNames(a: string, b: string): number {
-  const x = parseIntegerName(a)
-  const y = parseIntegerName(b)
-  if (x !== undefined && y !== undefined) return x - y
-  if (x !== undefined) return -1
-  if (y !== undefined) return 1
-  return a < b ? -1 : a > b ? 1 : 0
+  const x = parseIntegerName(a) ?? Number.POSITIVE_INFINITY
+  const y = parseIntegerName(b) ?? Number.POSITIVE_INFINITY
+  if (x !== y) return x - y
+  return a < b ? -1 : 1
 }
 
 /** Bytes of content on the pages that are kept. */

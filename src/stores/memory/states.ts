@@ -44,6 +44,8 @@ interface States {
   putRelated(related: readonly RelatedWrite[], held: readonly StoredContent[]): void
   /** @param keep milliseconds for which a tombstone is kept */
   drop(path: string, mode: RemoveOptions['mode'], keep: number): void
+  /** Removes everything below a path, without a trace. */
+  dropBelow(path: string): void
 }
 
 /** @param now milliseconds since the epoch, never back */
@@ -147,7 +149,12 @@ export function createStates(maxTombstones: number, now: () => number): States {
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
   }
 
-  return { members, nextVersion, read, findConflict, put, putRelated, drop }
+  function dropBelow(path: string): void {
+    for (const other of members.below(path)) drop(other, 'erase', 0)
+    tombstones.forgetBelow(`${path}/`)
+  }
+
+  return { members, nextVersion, read, findConflict, put, putRelated, drop, dropBelow }
 }
 
 type Stream = AsyncIterable<Uint8Array>

@@ -7,10 +7,10 @@ import {
   type CreateResult,
   isResource,
   memberPath,
+  nameOf,
   parseIntegerName,
   type RelatedWrite,
   type RemoveResult,
-  splitPath,
   throwIfAborted,
   type WriteConflict,
   type WriteResult,
@@ -221,8 +221,9 @@ async function attempt<Result>(change: () => Promise<Result | undefined>): Promi
 function findBeside(related: readonly RelatedWrite[], others: readonly Taken[]): Omit<NewRow, 'version'> | undefined {
   const [write] = related
   if (write === undefined || related.length > 1 || write.expect !== 'absent') return undefined
+  const { path, content } = write
   const taken = others[0]!
-  // A name that is an integer raises the counter of its collection.
-  if (taken.id !== undefined || parseIntegerName(splitPath(write.path).name) !== undefined) return undefined
-  return { path: write.path, content: write.content, taken }
+  // A name that is an integer raises the counter of its collection, and values make an entry.
+  const isMore = content.indexed !== undefined || parseIntegerName(nameOf(path)) !== undefined
+  return taken.id !== undefined || isMore ? undefined : { path, content, taken }
 }

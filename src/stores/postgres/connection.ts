@@ -85,9 +85,7 @@ export interface PostgresConnection {
 }
 
 interface PostgresConnectionOptions extends CheckoutLimits {
-  /** Calls that may wait for a connection at the same time. */
   readonly maxWaiting: number
-  /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
 
@@ -137,8 +135,7 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
   }
 
   function runSingle<Row>(statement: AnyStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
-    const isShared = typeof statement === 'object' && statement.isShared === true && statement.decode !== undefined
-    if (!isShared) return runAlone(statement, values, call)
+    if (typeof statement === 'string' || !statement.isShared) return runAlone(statement, values, call)
     return runShared(statement as DirectStatement, values, call) as Promise<Row[]>
   }
 

@@ -1,6 +1,6 @@
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
-import { type Found, readAnswer, type Steps, type WindowRequest, writeWindow } from '../sql/queries/window.ts'
+import { type Answer, readAnswer, type Steps, type WindowRequest, writeWindow } from '../sql/queries/window.ts'
 import { memberKeyOf, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
 import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
 import type { PostgresConnection, RunStatement } from './connection.ts'
@@ -25,7 +25,7 @@ export function createPostgresQueries(
     readName: (column) => `convert_from(${column}, 'UTF8') AS ${column}`,
   }
 
-  async function runWindow(run: RunStatement, request: WindowRequest): Promise<readonly Found[] | number> {
+  async function runWindow(run: RunStatement, request: WindowRequest): Promise<Answer> {
     const { text, values } = writeWindow(request.window, request.kind, dialect)
     const parameters = values.map((value) => (typeof value === 'string' ? Buffer.from(value) : value))
     return readAnswer(request, await run<Record<string, unknown>>(text, parameters))

@@ -12,11 +12,9 @@ interface SharedTripsOptions {
   readonly waiting: WaitingCalls
   /** Runs a statement in a round trip of its own. */
   readonly runAlone: (statement: PostgresStatement, values: PostgresValue[], call: Abortable) => Promise<unknown[]>
-  /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
 
-/** A call that shares a round trip. */
 interface SharedCall {
   readonly values: PostgresValue[]
   readonly call: Abortable

@@ -20,7 +20,7 @@ import {
   type StoredState,
 } from '../types.ts'
 import { sqlStateOf } from './checkout.ts'
-import type { PostgresConnection, PostgresStatement, PostgresValue, RunStatement } from './connection.ts'
+import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import type { NameSource } from './names.ts'
 import { type DatedRow, encodeKey, listIndexed, type PostgresStatements, type WrittenRow } from './statements.ts'
@@ -38,7 +38,6 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  /** As the store's own. */
   read(path: string, options?: ReadOptions): Promise<StoredState>
   readRow(path: string, call: Abortable): Promise<DatedRow | undefined>
   /** What a reader finds who sees nothing hidden. */
@@ -114,13 +113,11 @@ export function createPostgresStates(
     async put(run, path, content, taken, expect, version = nextVersion()) {
       const place = placeOf(path)
       const indexed = place === undefined ? [] : listIndexed(content)
-      const isIndexed = indexed.length > 0
       const values: PostgresValue[] = [encodeKey(path), version, taken.size, ...encodeFields(content), taken.id ?? null]
       values.push(taken.id === undefined ? encodeBody(taken.body) : null, grace, taken.sha256 ?? null)
-      let statement: PostgresStatement
+      let name: 'putState' | 'putNamed' | 'replaceState' = 'replaceState'
       if (expect === 'present' || typeof expect === 'object') {
         values.push(expect === 'present' ? null : expect.version)
-        statement = isIndexed ? statements.replaceStateIndexed : statements.replaceState
       } else {
         values.push(place === undefined ? null : encodeKey(place.collection))
         values.push(place === undefined ? null : encodeKey(formatSortKey(place.name)))
@@ -128,14 +125,11 @@ export function createPostgresStates(
         const id = place === undefined ? undefined : parseIntegerName(place.name)
         // An assigned name has come from the counter.
         const raised = id === undefined || expect === 'vacant' ? undefined : names.raiseFor(place!.collection, id)
-        if (raised === undefined) statement = isIndexed ? statements.putStateIndexed : statements.putState
-        else {
-          values.push(raised)
-          statement = isIndexed ? statements.putNamedIndexed : statements.putNamed
-        }
+        if (raised !== undefined) values.push(raised)
+        name = raised === undefined ? 'putState' : 'putNamed'
       }
-      values.push(...indexed)
-      const [row] = await run<WrittenRow>(statement, values)
+      const statement = statements[indexed.length > 0 ? (`${name}Indexed` as const) : name]
+      const [row] = await run<WrittenRow>(statement, [...values, ...indexed])
       if (row === undefined) return undefined
       if (taken.id !== undefined) await contents.link(run, taken.id)
       if (!row.is_released) await release(run, row.was_content_id)

@@ -92,11 +92,9 @@ export function createSqliteChanges(
   function dropBelow(path: string): void {
     const range = rangeBelow(path)
     const time = clock.tick()
-    const { changed: latest } = statements.latestBelow.get(...range, time) as { changed: number | null }
-    if (latest === null) return
     contents.releaseBetween(...range)
-    // One date for all of them, so no date goes back; none of them proves anything.
-    statements.removeBelow.run(nextVersion(), Math.max(latest, time), 0, time, ...range, time)
+    // None of the dates counts as strong: which of them are is not looked at.
+    statements.removeBelow.run(nextVersion(), time, 0, time, ...range, time)
   }
 
   return {

@@ -10,14 +10,8 @@ export interface SqliteConnection {
   readonly space: Space
   /** How many transactions have begun: what one has read holds until the next one begins. */
   readonly transactions: number
-  /** Whether a transaction could not be rolled back: reads would see its writes, which were not committed. */
-  readonly isLeftOpen: boolean
-  /** Ends a transaction that was left open. @throws HttpError 503 while it cannot be rolled back */
-  leaveTransaction(): void
   /** Runs a read. A promise is returned only when the database is busy. */
   attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result>
-  /** The rest of an attempt that has failed: runs the read again where the database was busy, and throws otherwise. */
-  attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result>
   /**
    * Runs work in a transaction; fulfilled once it is durable. The writes of a few turns of the event loop share one
    * transaction, and so one wait for the disk. The work must not wait for anything, and may run again. Work that throws
@@ -64,20 +58,24 @@ export function createSqliteConnection(
   let queue: Entry[] = []
   let isScheduled = false
   let isDurable = true
+  /** Whether a transaction could not be rolled back: reads would see its writes, which were not committed. */
+  let isLeftOpen = false
 
   function rollBack(): void {
     try {
       handle.exec('ROLLBACK')
-      own.isLeftOpen = false
+      isLeftOpen = false
     } catch (error) {
       // SQLite may have rolled back by itself, as it does when the disk is full.
-      own.isLeftOpen = !isNoTransaction(error)
+      isLeftOpen = !isNoTransaction(error)
     }
   }
 
-  function leaveTransaction(): void {
-    rollBack()
-    if (own.isLeftOpen) throw createUnavailableError(new Error('A transaction cannot be rolled back.'))
+  /** @throws HttpError 503 while a transaction that was left open cannot be rolled back */
+  function runOutside<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
+    if (isLeftOpen) rollBack()
+    if (isLeftOpen) throw createUnavailableError(new Error('A transaction cannot be rolled back.'))
+    return action()
   }
 
   /** Commits wait for the disk from here on. */
@@ -130,16 +128,11 @@ export function createSqliteConnection(
 
   function attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
     try {
-      if (own.isLeftOpen) leaveTransaction()
-      return action()
+      return runOutside(action)
     } catch (error) {
-      return attemptAgain(error, action)
+      if (!isBusy(error)) throw toHttpError(error)
+      return attemptLater(action)
     }
-  }
-
-  function attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result> {
-    if (!isBusy(error)) throw toHttpError(error)
-    return attemptLater(action)
   }
 
   async function attemptLater<Result>(action: () => MaybePromise<Result>): Promise<Result> {
@@ -147,8 +140,7 @@ export function createSqliteConnection(
     for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       await sleep(pause * (0.5 + Math.random()))
       try {
-        if (own.isLeftOpen) leaveTransaction()
-        return action()
+        return runOutside(action)
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw toHttpError(error)
       }
@@ -212,11 +204,7 @@ export function createSqliteConnection(
     handle,
     space,
     transactions: 0,
-    isLeftOpen: false,
-    leaveTransaction,
     attempt,
-    attemptAgain,
-
     transactLazily: (work) => attempt(() => runLazily(work)),
 
     transact<Result>(work: () => Result): Promise<Result> {

@@ -24,16 +24,14 @@ import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
 import type { SqliteStatements } from './statements.ts'
 
-/** Where the values of members go within one transaction. */
-interface EntryWriter {
-  put(sortKey: string, values: IndexedValues): void
-}
+/** Makes the entry of a member within one transaction. */
+type PutEntry = (sortKey: string, values: IndexedValues) => void
 
 export interface SqliteIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */
   find(collection: string, index: CollectionIndex): Place | 'unknown' | undefined
-  /** Within a transaction, before a member is written with values: the place for them. */
-  prepare(collection: string, index: CollectionIndex): EntryWriter
+  /** Within a transaction, before a member is written with values: makes the place for them. */
+  prepare(collection: string, index: CollectionIndex): PutEntry
   /** Within a transaction: one bounded step of clearing away indexes that have not been used for a day. */
   sweep(): Swept
 }
@@ -51,7 +49,7 @@ export function createSqliteIndexes(
   { indexMembers }: Pick<SqlShared, 'indexMembers'>,
 ): SqliteIndexes {
   /** Those of one transaction: all members that are written in it go to the same place. */
-  const prepared = { transaction: 0, writers: new Map<string, EntryWriter>() }
+  const prepared = { transaction: 0, entries: new Map<string, PutEntry>() }
 
   function findRow(collection: string, index: CollectionIndex): UsedRow | undefined {
     return statements.findPlace.get(encodeText(collection), index.version) as UsedRow | undefined
@@ -100,17 +98,17 @@ export function createSqliteIndexes(
     prepare(collection, index) {
       if (prepared.transaction !== connection.transactions) {
         prepared.transaction = connection.transactions
-        prepared.writers.clear()
+        prepared.entries.clear()
       }
       const key = `${index.version} ${collection}`
-      let writer = prepared.writers.get(key)
-      if (writer !== undefined) return writer
+      const known = prepared.entries.get(key)
+      if (known !== undefined) return known
       const { id, used, phase } = findRow(collection, index) ?? createRow(collection, index)
       if (used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), id)
       if (phase !== DONE) indexMembers(collection, index)
-      writer = { put: (sortKey, values) => putEntry(id, sortKey, encodeEntry(index, values)) }
-      prepared.writers.set(key, writer)
-      return writer
+      const put: PutEntry = (sortKey, values) => putEntry(id, sortKey, encodeEntry(index, values))
+      prepared.entries.set(key, put)
+      return put
     },
 
     read(collection, index) {

@@ -9,7 +9,7 @@ import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import {
-  type Found,
+  type Answer,
   readAnswer,
   type Steps,
   type WindowRequest,
@@ -98,16 +98,7 @@ export function createSqliteStates(
   }
 
   return {
-    read(path, options) {
-      // As `connection.attempt`, without a function for each read.
-      try {
-        if (connection.isLeftOpen) connection.leaveTransaction()
-        return find(path, options)
-      } catch (error) {
-        return connection.attemptAgain(error, () => find(path, options))
-      }
-    },
-
+    read: (path, options) => connection.attempt(() => find(path, options)),
     list: (collection, options) => connection.attempt(() => readPage(collection, options)),
     find: (path) => find(path),
     toMember,
@@ -146,35 +137,35 @@ export function createSqliteQueries(
     return statement
   }
 
-  function runWindow(request: WindowRequest): readonly Found[] | number {
+  function runWindow(request: WindowRequest): Answer {
     const { text, values } = writeWindow(request.window, request.kind, dialect)
     return readAnswer(request, prepare(text).all(...(values as SqliteValue[])) as Record<string, unknown>[])
   }
 
-  /** Runs steps at once; when they take longer, with turns of the event loop between them. */
-  function runSteps<Result>(steps: Steps<Result>, call: Abortable): MaybePromise<Result> {
+  /**
+   * Runs steps at once; when they take longer, with turns of the event loop between them.
+   * @param last the answer to the step before; the first step takes none
+   */
+  function runSteps<Result>(steps: Steps<Result>, call: Abortable, last: Answer = 0): MaybePromise<Result> {
     const end = performance.now() + LONGEST_TURN
-    for (let step = steps.next(); ; ) {
+    for (let step = steps.next(last); ; ) {
       if (step.done) return step.value
       const request = step.value
       const answer = connection.attempt(() => runWindow(request))
-      if (isPromise(answer) || performance.now() > end) return runLongSteps(steps, answer, call)
+      if (isPromise(answer) || performance.now() > end) return runStepsLater(steps, call, answer)
       step = steps.next(answer)
     }
   }
 
-  async function runLongSteps<Result>(
+  async function runStepsLater<Result>(
     steps: Steps<Result>,
-    first: MaybePromise<readonly Found[] | number>,
     call: Abortable,
+    last: MaybePromise<Answer>,
   ): Promise<Result> {
-    for (let step = steps.next(await first); ; ) {
-      if (step.done) return step.value
-      const request = step.value
-      await nextTurn()
-      throwIfAborted(call)
-      step = steps.next(await connection.attempt(() => runWindow(request)))
-    }
+    const answer = await last
+    await nextTurn()
+    throwIfAborted(call)
+    return runSteps(steps, call, answer)
   }
 
   /** The members that were found, as they are now, without those that do not match any more. */

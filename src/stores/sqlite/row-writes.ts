@@ -2,7 +2,15 @@ import { type Change, createResource, type Description, decideChange } from '../
 import type { KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/dialect.ts'
 import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
-import { type RelatedWrite, type RemoveOptions, readAsText, type StoredResource, splitPath } from '../types.ts'
+import {
+  nameOf,
+  parseIntegerName,
+  type RelatedWrite,
+  type RemoveOptions,
+  readAsText,
+  type StoredResource,
+  splitPath,
+} from '../types.ts'
 import type { SqliteNames } from './changes.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
@@ -60,18 +68,19 @@ export function createSqliteRows(
     // The sweep takes rows, and no chunks.
     const expires = retention === undefined || id !== undefined ? null : expiryOf(time, retention)
     // The parts of an encoded path are the encoded parts.
-    const place = expires === null ? placeOf(key) : undefined
+    const named = placeOf(key)
+    const place = expires === null ? named : undefined
     const sortKey = place === undefined ? null : formatSortKey(place.name)
     const indexed = place === undefined ? undefined : content.indexed
-    const entry = indexed && indexes.prepare(splitPath(path).collection, indexed.index)
+    const putEntry = indexed && indexes.prepare(splitPath(path).collection, indexed.index)
     if (id !== undefined) contents.link(id)
     const [type, ...fields] = encodeFields(content)
     const values = [...valuesOf(version, change, size, type, bytes, indexed), ...fields, id ?? null, sha256 ?? null]
     statements.putState.run(key, place?.collection ?? null, sortKey, expires, ...values)
-    entry?.put(sortKey!, indexed!.values)
+    putEntry?.(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
-    if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
+    if (row === undefined && named !== undefined) names.raiseFor(named.collection, named.name)
     const body = id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(id, size)
     // A copy costs a write 3 % of its time.
     const description = content.indexed === indexed ? content : { ...content, indexed }
@@ -90,12 +99,12 @@ export function createSqliteRows(
     const { indexed } = content
     // Before the state is there: the first member of a collection needs no search for others.
     const place = indexed && placeOf(row.path)
-    const entry = place && indexes.prepare(splitPath(path).collection, indexed.index)
+    const putEntry = place && indexes.prepare(splitPath(path).collection, indexed.index)
     const change = decideChange(Number(row.changed), time)
     const bytes = Buffer.from(body as Uint8Array)
     const values = valuesOf(version, change, size, encodeText(content.contentType), bytes, indexed)
     if (countChanges(statements.replaceState, [...values, row.path, row.version]) === 0) return undefined
-    entry?.put(formatSortKey(place!.name), indexed!.values)
+    putEntry?.(formatSortKey(place!.name), indexed!.values)
     release(row)
     const resource = createResource(path, version, content, { size, body: readAsText(bytes) ?? bytes }, change)
     known.offer({ path: row.path, state: LIVE, content_id: null }, resource)
@@ -119,7 +128,8 @@ export function createSqliteRows(
       if (write?.retention === undefined || related.findLastIndex(({ expect }) => expect === 'absent') > index) return
       const { id, body, size } = taken[index + 1]!
       const { path, content, retention } = write
-      if (id !== undefined || !hasTypeOnly(content)) return
+      // A name that is an integer raises the counter of its collection.
+      if (id !== undefined || !hasTypeOnly(content) || parseIntegerName(nameOf(path)) !== undefined) return
       const facts = [encodeText(path), nextVersion(), time, expiryOf(time, retention), size]
       const row = [...facts, encodeText(content.contentType), Buffer.from(body as Uint8Array)]
       return countChanges(statements.addRecord, row) === 1 ? index : undefined

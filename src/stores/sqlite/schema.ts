@@ -60,11 +60,13 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
 
 /**
  * Brings the tables to the version that this release works with. Several processes may do so at the same time.
- * @throws Error when the tables were made by a newer release
+ * @throws Error when the tables were made by a newer release, or cannot be made because the encoding is not UTF-8
  */
 export function migrateSqlite(handle: SqliteDatabase, prefix: string): void {
   const readMissing = () => findMigrations(MIGRATIONS, readVersion(handle, prefix), prefix)
-  if (readMissing().length === 0) return
+  const { length } = readMissing()
+  if (length === 0) return
+  if (length === MIGRATIONS.length) requireEncoding(handle)
   handle.exec('BEGIN IMMEDIATE')
   try {
     const missing = readMissing()
@@ -82,6 +84,12 @@ export function migrateSqlite(handle: SqliteDatabase, prefix: string): void {
     } catch {}
     throw error
   }
+}
+
+/** Refuses UTF-16: SQLite would order names otherwise than this process does, and could not join bytes of two chunks. */
+function requireEncoding(handle: SqliteDatabase): void {
+  const { encoding } = handle.prepare('PRAGMA encoding').get() as { encoding: string }
+  if (encoding !== 'UTF-8') throw new Error(`sqliteStore needs a database with the encoding UTF-8, not ${encoding}.`)
 }
 
 function readVersion(handle: SqliteDatabase, prefix: string): number {

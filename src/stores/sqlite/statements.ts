@@ -8,7 +8,7 @@ const WRITTEN = [...REPLACED, 'content_encoding', 'content_language', 'filename'
 
 type ReadName = 'readState' | 'readFacts' | 'readHead' | 'readVersion' | 'listLive' | 'listVersions' | 'listAll'
 type WriteName = 'putState' | 'replaceState' | 'addRecord' | 'hideState' | 'removeState' | 'removeBelow'
-type OtherName = 'releaseBelow' | 'latestBelow' | 'sweepStates' | 'readClock' | 'setClock' | 'nextName' | 'raiseCounter'
+type OtherName = 'releaseBelow' | 'sweepStates' | 'readClock' | 'setClock' | 'nextName' | 'raiseCounter'
 type ContentName = 'beginContent' | 'touchContent' | 'linkContent' | 'releaseContent' | 'abandonContent'
 type ChunkName = 'addChunk' | 'readChunk' | 'readPart' | 'readAcross' | 'findExpired' | 'sweepChunks' | 'sweepContent'
 type KeyName = 'readIdentity' | 'beginKey' | 'findKey' | 'findRowOfKey' | 'releaseAtOnce' | 'claimKeys'
@@ -48,9 +48,8 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     `SELECT ${columns} FROM ${states} INDEXED BY ${states}_listed ` +
     `WHERE collection = ? AND state = ${state} AND sort_key > ? ORDER BY sort_key LIMIT ?`
   const rows = `${FACTS_AND_CONTENT}, sort_key`
-  const remains = `(state <> ${REMOVED} OR expires > ?)`
   const removed =
-    `state = ${REMOVED}, revision = ?, changed = ?, strong = ?, expires = ?, size = 0, content_type = NULL, ` +
+    `state = ${REMOVED}, revision = ?, changed = MAX(changed, ?), strong = ?, expires = ?, size = 0, content_type = NULL, ` +
     'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL, ' +
     'sha256 = NULL, indexed_by = NULL, indexed = NULL'
   // Parameters are anonymous throughout: better-sqlite3 takes ?1 for a named one.
@@ -81,11 +80,10 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     removeState: `UPDATE ${states} SET ${removed} WHERE path = ?`,
     // A tombstone that is not forgotten yet goes as well.
     // Below a path: between the path with a slash behind it and the path with the character that follows the slash.
-    removeBelow: `UPDATE ${states} SET ${removed} WHERE path >= ? AND path < ? AND ${remains}`,
+    removeBelow: `UPDATE ${states} SET ${removed} WHERE path >= ? AND path < ? AND (state <> ${REMOVED} OR expires > ?)`,
     releaseBelow:
       `UPDATE ${contents} SET expires = ? WHERE id IN (SELECT content_id FROM ${states} WHERE path >= ? AND path < ? ` +
       'AND content_id IS NOT NULL)',
-    latestBelow: `SELECT MAX(changed) AS changed FROM ${states} WHERE path >= ? AND path < ? AND ${remains}`,
     listLive: listed(LIVE, rows),
     // In the order of the page, which a subquery with a limit keeps.
     listVersions: `SELECT group_concat(version) AS versions FROM (${listed(LIVE, 'version')})`,

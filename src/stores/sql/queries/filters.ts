@@ -144,7 +144,7 @@ export function toRange(index: CollectionIndex, filters: Filters): Range {
 export const MOST_FETCHED = 5000
 
 /** A condition that an index settles, as the windows that it takes. */
-function windowsOf(target: Target, filter: Filter, most: number): readonly Window[] {
+export function windowsOf(target: Target, filter: Filter, most: number): readonly Window[] {
   const base = createWindow(target, { slot: filter.slot, filters: [], columns: [], most, limit: most })
   if (filter.any !== undefined) return filter.any.map((equal) => ({ ...base, equal }))
   return [{ ...base, low: filter.low, high: filter.high }]

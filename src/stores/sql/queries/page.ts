@@ -2,13 +2,12 @@ import { andThen, type MaybePromise } from '../../../core/maybe-promise.ts'
 import { encodeValue, formatPosition, type ListOptions, type ListQuery, type Page, parsePosition } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import { decodeText, encodeText, formatSortKey } from '../rows.ts'
-import { filtersBeside, findSelective, MOST_FETCHED, type Range, toFilters, toRange } from './filters.ts'
+import { filtersBeside, findSelective, MOST_FETCHED, type Range, toFilters, toRange, windowsOf } from './filters.ts'
 import { decodeKey, type Place, slotOf } from './index-tables.ts'
 import { type Selected, select } from './selection.ts'
 import {
   compareFound,
   countRows,
-  createWindow,
   type Found,
   type OrderSlot,
   readEdge,
@@ -59,7 +58,7 @@ export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions
     for (const place of places) {
       parts.push(yield* select({ ...range, place, budget }, order, start, limit + 1))
     }
-    const { found, cut } = merge(parts, places, order, limit + 1)
+    const { found, cut } = merge(parts, places, order)
     const isFull = found.length > limit
     const last = isFull ? found[limit - 1] : cut
     let total: number | undefined
@@ -78,13 +77,11 @@ function merge(
   parts: readonly Selected[],
   places: readonly number[],
   order: readonly OrderSlot[],
-  need: number,
 ): { readonly found: readonly Member[]; readonly cut: Found | undefined } {
   const all = parts.flatMap(({ found }, i) => found.map((one): Member => ({ ...one, place: places[i]! })))
   if (parts.length > 1) all.sort((a, b) => compareFound(a, b, order))
   const [cut] = parts.flatMap((part) => part.cut ?? []).sort((a, b) => compareFound(a, b, order))
-  const found = cut === undefined ? all : all.filter((one) => compareFound(one, cut, order) <= 0)
-  return { found: found.slice(0, need), cut }
+  return { found: cut === undefined ? all : all.filter((one) => compareFound(one, cut, order) <= 0), cut }
 }
 
 function formatFound({ keys, sortKey }: Found): string {
@@ -103,16 +100,12 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
   const all = [...filters.values()]
   const selects = all.filter(({ any, low, high }) => any !== undefined || low !== undefined || high !== undefined)
   const few = selects.length < 2 ? undefined : yield* findSelective(target, MOST_FETCHED)
-  const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0]
-  const slot = chosen?.slot ?? 1
-  const beside = filtersBeside(filters, slot)
+  const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0] ?? { slot: 1 }
+  const beside = filtersBeside(filters, chosen.slot)
   const most = beside.length === 0 ? steps.inIndex : steps.byEntry
-  const { low, high } = chosen ?? {}
-  const base = createWindow(target, { slot, low, high, filters: beside, columns: [], most, limit: most })
-  const windows = chosen?.any?.map((equal): Window => ({ ...base, equal })) ?? [base]
   let total = 0
-  for (let window of windows) {
-    for (;;) {
+  for (const stretch of windowsOf(target, chosen, most)) {
+    for (let window: Window = { ...stretch, filters: beside }; ; ) {
       const count = yield* countRows(window)
       total += count
       if (beside.length === 0 && count < most) break

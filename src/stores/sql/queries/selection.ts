@@ -53,7 +53,6 @@ export function* select(
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
-  if (need <= 0) return { found: [] }
   const { filters } = target
   const [first, ...rest] = order
   if (first === undefined) return yield* selectByName(target, after, need)
@@ -80,15 +79,15 @@ function boundsFrom(stretch: Stretch, after: Found | undefined): Stretch {
 
 function* selectByName(target: Target, after: Found | undefined, need: number): Steps<Selected> {
   const start = after === undefined ? undefined : { sortKey: after.sortKey }
-  let chosen: Filter | undefined
   const single = [...target.filters.values()].filter(({ any }) => any?.length === 1)
+  let chosen = single[0]
   let least = WORTH_COUNTING
   for (const filter of single.length === 1 ? [] : single) {
     const count = yield* countSelected(target, filter, least)
-    if (count < least || chosen === undefined) chosen = filter
-    least = Math.min(least, count)
+    if (count >= least) continue
+    least = count
+    chosen = filter
   }
-  chosen ??= single[0]
   const anchor = chosen === undefined ? target.anchor : { slot: chosen.slot, key: chosen.any![0]! }
   const stretch = anchor === undefined ? { slot: undefined } : { slot: anchor.slot, equal: anchor.key }
   return yield* walk(target, [], { ...stretch, after: start }, need)

@@ -147,7 +147,7 @@ function createWriter(dialect: QueryDialect) {
       if (filter.none !== undefined) conditions.push(`${column} NOT IN (${list(filter.none)})`)
       if (filter.low !== undefined) conditions.push(low(column, filter.low))
       if (filter.high !== undefined) conditions.push(high(column, filter.high))
-      return conditions.length === 0 ? `${column} IS NOT NULL` : conditions.join(' AND ')
+      return conditions.join(' AND ')
     },
   }
 }
@@ -163,8 +163,11 @@ export interface WindowRequest {
   readonly window: Window
 }
 
-/** Work that asks for windows one after the other; the caller answers each with rows, or with a number. */
-export type Steps<Result> = Generator<WindowRequest, Result, readonly Found[] | number>
+/** Rows, or their number. */
+export type Answer = readonly Found[] | number
+
+/** Work that asks for windows one after the other. */
+export type Steps<Result> = Generator<WindowRequest, Result, Answer>
 
 export interface OrderSlot {
   readonly slot: number
@@ -207,11 +210,7 @@ export function compareFound(a: Found, b: Found, order: readonly OrderSlot[]): n
   return Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey))
 }
 
-/** The answer to a step, from the rows of its statement. */
-export function readAnswer(
-  { kind, window }: WindowRequest,
-  rows: readonly Record<string, unknown>[],
-): readonly Found[] | number {
+export function readAnswer({ kind, window }: WindowRequest, rows: readonly Record<string, unknown>[]): Answer {
   if (kind === 'count') return rows[0]!['n'] as number
   const columns = kind === 'rows' ? window.columns : edgeColumns(window)
   return rows.map((row) => ({
