@@ -94,12 +94,28 @@ const RESTRICTIONS = ['additionalProperties', 'unevaluatedProperties', 'property
 
 /** Whether a schema, or one of its alternatives, refuses properties for their names or values although it does not name them. */
 export function isClosed(schema: JsonObject): boolean {
-  const found: JsonValue[] = []
-  mapAlternatives(schema, (schema) => {
-    found.push(...RESTRICTIONS.map((name) => readMember(schema, name) ?? true))
-    return schema
-  })
+  const found = alternativesOf(schema).flatMap((one) => RESTRICTIONS.map((name) => readMember(one, name) ?? true))
   return found.some((rule) => rule !== true && JSON.stringify(rule) !== '{}')
+}
+
+/** The names of the properties that may be arrays. */
+export function findLists(schema: JsonObject): readonly string[] {
+  return alternativesOf(schema).flatMap(({ properties }) => {
+    const named = isJsonObject(properties) ? Object.entries(properties) : []
+    return named.flatMap(([name, property]) => {
+      const alternatives = isJsonObject(property) ? alternativesOf(property) : []
+      return alternatives.some(({ type }) => [type].flat().includes('array')) ? [name] : []
+    })
+  })
+}
+
+function alternativesOf(schema: JsonObject): readonly JsonObject[] {
+  const found: JsonObject[] = []
+  mapAlternatives(schema, (one) => {
+    found.push(one)
+    return one
+  })
+  return found
 }
 
 /** The schema of what lacks some properties. */

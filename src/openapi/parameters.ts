@@ -186,7 +186,8 @@ function describeConditions({ type }: QueryProperty): JsonObject {
 }
 
 function describeOperand(type: QueryType, operator: string): JsonObject {
-  if (operator === 'ne') return listOf(type)
+  // One value too: makers of clients write the members of an object one by one, and refuse a list among them.
+  if (operator === 'ne') return { anyOf: [INDEXED[type], listOf(type)] }
   return operator === 'exists' ? BOOLEAN : INDEXED[type]
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
-import { openProperties, renameProperties, withProperties } from './json-schema.ts'
+import { findLists, openProperties, renameProperties, withProperties } from './json-schema.ts'
 import { describeQueryForm } from './parameters.ts'
 import type { Schemas } from './schemas.ts'
 import { examplesOf } from './successes.ts'
@@ -22,11 +22,11 @@ export function describeRequest(facts: Facts, method: DescribedMethod, schemas: 
 
 function describeMedia(facts: Facts, method: DescribedMethod, type: string, schemas: Schemas): JsonObject {
   if (method === 'PATCH') return describePatch(facts, type, schemas)
-  if (method === 'QUERY') return { schema: describeQueryForm(facts.query!) }
+  if (method === 'QUERY') return describeFields(describeQueryForm(facts.query!))
   const { form, json } = facts
   if (method === 'POST' && form !== undefined && (json === 'all' || facts.kind === 'open')) {
-    if (type === 'application/x-www-form-urlencoded') return { schema: describeForm(facts, schemas, 'text') }
-    if (type === 'multipart/form-data') return { schema: describeForm(facts, schemas, 'parts') }
+    if (type === 'application/x-www-form-urlencoded') return describeFields(describeForm(facts, schemas, 'text'))
+    if (type === 'multipart/form-data') return describeFields(describeForm(facts, schemas, 'parts'))
     if (type === 'text/plain') return { schema: { type: 'string' } }
   }
   if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
@@ -44,6 +44,12 @@ function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject
   if (type !== 'application/merge-patch+json' && type !== 'application/json') return {}
   const isKnown = facts.json === 'all' || facts.schema !== undefined
   return { schema: isKnown ? schemas.of(facts).patch : { type: 'object', additionalProperties: true } }
+}
+
+/** Each value of a list is a field of its own. Where a description does not say so, Swagger UI sends `a,b`. */
+function describeFields(schema: JsonObject): JsonObject {
+  const encoding = Object.fromEntries(findLists(schema).map((name) => [name, { style: 'form', explode: true }]))
+  return { schema, ...(Object.keys(encoding).length > 0 && { encoding }) }
 }
 
 /** A form has the properties of the item under the names of its fields, and files as parts. */

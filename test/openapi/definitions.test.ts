@@ -474,3 +474,15 @@ it('a form requires the files that an item has to have', () => {
   const { schema } = paths['/a'].post.requestBody.content['multipart/form-data']
   expect(schema.required).toEqual(['photo'])
 })
+
+it('a form sends each value of a list as a field of its own, in each alternative of a schema (RFC 7578 §4.3)', () => {
+  const listed = z.object({ tags: z.array(z.string()), title: z.string() })
+  const schema = z.union([listed, z.object({ sizes: z.array(z.string()).nullable() })])
+  const { content } = describeOne(collection({ schema, formFields: { tag: 'tags' } })).paths['/a'].post.requestBody
+  const each = { style: 'form', explode: true }
+  for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data']) {
+    expect(content[type].encoding).toEqual({ tag: each, sizes: each })
+  }
+  const plain = describeOne(collection({ schema: z.object({ title: z.string() }) })).paths['/a'].post.requestBody
+  expect(plain.content['multipart/form-data']).not.toHaveProperty('encoding')
+})

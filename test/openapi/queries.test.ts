@@ -63,6 +63,13 @@ describe('the description of a collection that takes queries', () => {
     expect(Object.keys(at(get, 'responses', '200', 'headers'))).toContain('X-Total-Count')
   })
 
+  it('takes one value as well as several for [ne], as for equality', () => {
+    const { parameters } = at(describeTasks(), 'paths', '/tasks', 'get') as { parameters: readonly JsonObject[] }
+    const { anyOf } = parameters.find(({ name }) => name === 'status')!['schema'] as { anyOf: readonly JsonObject[] }
+    const one = { type: 'string', maxLength: 256 }
+    expect(at(anyOf[2]!, 'properties', 'ne')).toMatchObject({ anyOf: [one, { type: 'array', items: one }] })
+  })
+
   it('has no sort in the target where each property is sensitive', () => {
     const ssn = { type: 'string', sensitive: true } as const
     const get = at(describeTasks({ version: '3.2' }, { query: { ssn } }), 'paths', '/tasks', 'get')
@@ -92,8 +99,9 @@ describe('the description of a collection that takes queries', () => {
       '415',
       'default',
     ])
-    const form = at(query, 'requestBody', 'content', 'application/x-www-form-urlencoded', 'schema', 'properties')
-    expect(Object.keys(form)).toEqual(
+    const form = at(query, 'requestBody', 'content', 'application/x-www-form-urlencoded')
+    expect(form['encoding']).toHaveProperty('status', { style: 'form', explode: true })
+    expect(Object.keys(at(form, 'schema', 'properties'))).toEqual(
       expect.arrayContaining(['status', 'dueAt[gte]', 'ssn[prefix]', 'limit', 'after', 'sort', 'count']),
     )
     const headers = at(query, 'responses', '200', 'headers')
