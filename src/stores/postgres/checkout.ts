@@ -9,7 +9,9 @@ import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 
 export interface CheckoutLimits {
+  /** Milliseconds that a statement may take. */
   readonly statementTimeout: number
+  /** Milliseconds to wait for a connection. */
   readonly connectTimeout: number
 }
 

@@ -58,6 +58,7 @@ export interface WriteStep {
   readonly related: readonly RelatedWrite[]
   readonly version: string
   readonly expect: WriteOptions['expect']
+  /** A path that must be present. */
   readonly requires: string | undefined
 }
 
@@ -73,6 +74,7 @@ export type FindTaken = (contents: readonly Content[]) => readonly Taken[] | und
 
 export interface Creation {
   readonly collection: string
+  /** A path that must be present. */
   readonly requires: string | undefined
   /** The content for a name. Each call makes another version. */
   readonly draft: (name: string) => Draft
