@@ -140,7 +140,7 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
       resolve()
     }
     // What has arrived meanwhile is read first: the process may have been busy.
-    const timer = setTimeout(() => setImmediate(goOn), END_WAIT).unref()
+    const timer = setTimeout(() => setImmediate(goOn), END_WAIT)
     req.once('end', goOn).once('close', goOn)
     drain(req, goOn)
   })
@@ -199,7 +199,8 @@ export function discardUnreadBody(
     clearTimeout(timer)
     if (!res.writableEnded) res.end()
   }
-  const timer = setTimeout(end, LINGER).unref()
+  // Keeps the process alive: where no connection does, as with `inject` of Fastify, it would end before the answer.
+  const timer = setTimeout(end, LINGER)
   req.once('end', end).once('error', end).once('close', end)
   drain(req, () => req.pause())
   return true

@@ -2,7 +2,7 @@ import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
 import serverless from 'serverless-http'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
@@ -117,6 +117,20 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
       expect.stringContaining('multipart/byteranges'),
     ])
     expect((await send({ method: 'HEAD', path: '/texts/a' })).headers['content-length']).toBe(String(TEXT.length))
+  })
+
+  it('that is refused with much content unread keeps the process alive until it is answered', async () => {
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const headers = { 'content-type': 'text/plain', 'content-length': '600000', 'if-match': '"a"' }
+    const answer = send({ method: 'PUT', path: '/texts/b', headers, body: 'a'.repeat(600_000) })
+    const findLinger = (): number => timers.mock.calls.findIndex(([, time]) => time === 1000)
+    await vi.waitUntil(() => findLinger() >= 0)
+    const [end] = timers.mock.calls[findLinger()]!
+    const timer = timers.mock.results[findLinger()]!.value as NodeJS.Timeout
+    timers.mockRestore()
+    expect(timer.hasRef()).toBe(true)
+    end()
+    expect((await answer).status).toBe(412)
   })
 
   it('is refused where it is malformed', async () => {
