@@ -7,16 +7,11 @@ import type { Fields } from './direct-query.ts'
 import { CONTENT, FACTS, NOW, type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
 type StateName = 'readState' | 'readFacts' | 'holdState' | 'listLive' | 'listAll' | 'sweepStates' | 'leaseNames'
-type ContentName =
-  | 'beginContent'
-  | 'touchContent'
-  | 'linkContent'
-  | 'releaseContent'
-  | 'abandonContent'
-  | 'sweepContent'
-type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross' | 'claimExpired' | 'sweepChunks'
+type ContentName = 'beginContent' | 'touchContent' | 'linkContent' | 'releaseContent' | 'abandonContent'
+type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross'
+type SweepName = 'claimExpired' | 'sweepChunks' | 'sweepContent'
 type KeyName = 'readIdentity' | 'claimKeys' | 'findKnown' | 'findChunked' | 'findContentOf' | 'moveContent'
-type StatementName = StateName | WriteStatementName | ContentName | ChunkName | KeyName
+type StatementName = StateName | WriteStatementName | ContentName | ChunkName | SweepName | KeyName
 
 /** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
 export const KEY_MARK = '.'
