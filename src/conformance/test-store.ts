@@ -148,14 +148,7 @@ export function testStore(
     }
 
     try {
-      const offers: Partial<Record<Capability, boolean>> = {
-        durable: reopen !== undefined,
-        stage: fixture.store.stage !== undefined,
-        relatedExpect: fixture.store.supports?.relatedExpect === true,
-        queries: fixture.store.supports?.queries === true,
-        parents: fixture.store.supports?.parents === true,
-      }
-      const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
+      const missing = needs.find((capability) => can[capability] === 'offered' && !isOffered(fixture, capability))
       if (missing !== undefined) return skip(context, missing)
       const done = run({
         store: watched,
@@ -179,6 +172,12 @@ export function testStore(
       await fixture.close?.()
     }
   }
+}
+
+function isOffered({ store, reopen }: StoreFixture, capability: Capability): boolean {
+  if (capability === 'durable') return reopen !== undefined
+  if (capability === 'stage') return store.stage !== undefined
+  return store.supports?.[capability as 'relatedExpect' | 'queries' | 'parents'] === true
 }
 
 /** Says why a case is left out, where the runner has a function for it. */

@@ -54,12 +54,9 @@ interface Draft {
  * @throws TypeError for an unknown option, or one that is not a number of 0 or more
  */
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
-  const { maxTombstones, retention, now: localNow } = resolveOptions('memoryStore', options, OPTIONS)
-  const { now } = createForwardClock(localNow)
-  const { members, nextVersion, read, findConflict, put, putRelated, drop, dropBelow } = createStates(
-    maxTombstones,
-    now,
-  )
+  const { maxTombstones, retention, now } = resolveOptions('memoryStore', options, OPTIONS)
+  const states = createStates(maxTombstones, createForwardClock(now).now)
+  const { members, nextVersion, read, findConflict, put, putRelated, drop, dropBelow } = states
   const holder = createContentHolder()
 
   /** Takes a name and asks for what shall stand under it. */
@@ -159,14 +156,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
     remove(path, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
-      const {
-        expect,
-        mode,
-        retention: keep = retention,
-        related = [],
-        relatedWrites = NOTHING,
-        below = false,
-      } = options
+      const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
+      const { retention: keep = retention } = options
       const taking = relatedWrites.length === 0 ? [] : holder.hold(EMPTY, relatedWrites, options)
       return andThen(taking, (held): RemoveResult => {
         throwIfAborted(options)

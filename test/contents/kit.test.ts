@@ -38,7 +38,6 @@ describe('testContents', () => {
     const { titles } = await runKit(() => memoryContents(), 'none')
     const found = new Set(MUTANTS.map(([, , title]) => title))
     expect(titles.filter((title) => !found.has(title))).toEqual([
-      'takes content in one chunk, and in chunks of a few bytes',
       'keeps many contents apart that are put and read at once',
       'shows content to every process as soon as it is kept',
       'ends a read when the reader leaves, and closes what it has opened',

@@ -11,7 +11,7 @@ it('gives a creation up whose reason to fail vanishes at every attempt', async (
   }
   const connection = { transact: (work: () => unknown) => work() }
   const names = { take: async () => String(attempts) }
-  const [indexes, open] = [{}, () => {}]
+  const [indexes, open] = [{ prepare: async () => {} }, () => {}]
   const content = { contentType: 'text/plain', body: '' }
   const related = ['/b', '/c'].map((path) => ({ path, content, expect: 'absent' }))
   const draft = (name: string) => ({ name, content, related, contents: [] })

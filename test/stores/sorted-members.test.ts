@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../src/stores/memory/member-index.ts'
 import {
   collectItems,
   compareNames,
@@ -13,6 +14,8 @@ import {
   setMember,
 } from '../../src/stores/memory/sorted-members.ts'
 import { parseIntegerName } from '../../src/stores/types.ts'
+
+const entryAt = (path: string) => ({ path, isListed: true }) as Entry
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []
@@ -37,7 +40,7 @@ describe('createSortedMembers', () => {
           const names = new Set<string>()
           for (const { name, isDeletion } of changes) {
             if (isDeletion) deleteMember(members, `/c/${name}`, parseIntegerName(name))
-            else setMember(members, { path: `/c/${name}` }, parseIntegerName(name))
+            else setMember(members, entryAt(`/c/${name}`), parseIntegerName(name))
             names[isDeletion ? 'delete' : 'add'](name)
           }
           expect(countMembers(members)).toBe(names.size)
@@ -48,15 +51,14 @@ describe('createSortedMembers', () => {
   })
 
   it('puts a member in the place of the one with the same path', () => {
-    const members = createSortedMembers<{ path: string; state: number }>('/c/')
-    for (const state of [1, 2]) {
-      setMember(members, { path: '/c/1', state }, 1)
-      setMember(members, { path: '/c/x', state }, undefined)
+    const members = createSortedMembers('/c/')
+    const latest = [entryAt('/c/1'), entryAt('/c/x')] as const
+    for (const [first, second] of [[entryAt('/c/1'), entryAt('/c/x')], latest] as const) {
+      setMember(members, first, 1)
+      setMember(members, second, undefined)
     }
-    expect(pageOfMembers(members, undefined, 9)).toEqual([
-      { path: '/c/1', state: 2 },
-      { path: '/c/x', state: 2 },
-    ])
+    const page = pageOfMembers(members, undefined, 9)
+    expect(page.map((entry) => latest.indexOf(entry))).toEqual([0, 1])
   })
 })
 

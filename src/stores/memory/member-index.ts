@@ -29,9 +29,9 @@ export interface Entry {
 
 export interface Collection {
   readonly path: string
-  readonly visible: SortedMembers<Entry>
+  readonly visible: SortedMembers
   /** Apart from the others, so that a page costs what it shows, however many are hidden. */
-  hidden: SortedMembers<Entry> | undefined
+  hidden: SortedMembers | undefined
   /** From the first query or the first write with values on. */
   indexes: CollectionIndexes | undefined
   /** The next name to assign: above every integer that was ever a name here. */

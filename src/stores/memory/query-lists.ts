@@ -101,14 +101,12 @@ export interface Range {
 /** Whether a value comes before a bound. */
 type Bound = (value: IndexedValue) => boolean
 
-const before =
-  (limit: IndexedValue): Bound =>
-  (value) =>
-    compareValues(value, limit) < 0
-const upTo =
-  (limit: IndexedValue): Bound =>
-  (value) =>
-    compareValues(value, limit) <= 0
+function before(limit: IndexedValue): Bound {
+  return (value) => compareValues(value, limit) < 0
+}
+function upTo(limit: IndexedValue): Bound {
+  return (value) => compareValues(value, limit) <= 0
+}
 const BEFORE_ALL: Bound = () => false
 const AFTER_ALL: Bound = () => true
 

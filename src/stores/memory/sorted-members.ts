@@ -134,24 +134,20 @@ function lowerBound<Key extends number | string>(keys: readonly Key[], key: Key)
   return low
 }
 
-interface Member {
-  readonly path: string
-}
-
 /** The members of one collection in listing order: integer names by value, then all others by code unit. */
-export interface SortedMembers<M extends Member> {
+export interface SortedMembers {
   /** What every path begins with before the name: the path of the collection and a slash. */
   readonly prefix: string
-  readonly integers: SortedList<number, M>
+  readonly integers: SortedList<number, Entry>
   /** By path: all paths share the prefix, so whole paths are in the order of the names. */
-  readonly others: SortedList<string, M>
+  readonly others: SortedList<string, Entry>
 }
 
-export function createSortedMembers<M extends Member>(prefix: string): SortedMembers<M> {
+export function createSortedMembers(prefix: string): SortedMembers {
   return { prefix, integers: createSortedList(), others: createSortedList() }
 }
 
-export function countMembers({ integers, others }: SortedMembers<Member>): number {
+export function countMembers({ integers, others }: SortedMembers): number {
   return integers.size + others.size
 }
 
@@ -159,31 +155,23 @@ export function countMembers({ integers, others }: SortedMembers<Member>): numbe
  * Adds a member, or puts it in the place of the one with the same path.
  * @param integer the value of its name, where that is an integer
  */
-export function setMember<M extends Member>(
-  { integers, others }: SortedMembers<M>,
-  member: M,
-  integer: number | undefined,
-): void {
-  if (integer === undefined) setItem(others, member.path, member)
-  else setItem(integers, integer, member)
+export function setMember({ integers, others }: SortedMembers, entry: Entry, integer: number | undefined): void {
+  if (integer === undefined) setItem(others, entry.path, entry)
+  else setItem(integers, integer, entry)
 }
 
-export function deleteMember(
-  { integers, others }: SortedMembers<Member>,
-  path: string,
-  integer: number | undefined,
-): void {
+export function deleteMember({ integers, others }: SortedMembers, path: string, integer: number | undefined): void {
   if (integer === undefined) deleteItem(others, path)
   else deleteItem(integers, integer)
 }
 
 /** At most `limit` members after a name, in order; the first ones when it is left out. */
-export function pageOfMembers<M extends Member>(
-  { prefix, integers, others }: SortedMembers<M>,
+export function pageOfMembers(
+  { prefix, integers, others }: SortedMembers,
   after: string | undefined,
   limit: number,
-): M[] {
-  const items: M[] = []
+): Entry[] {
+  const items: Entry[] = []
   const integer = after === undefined ? undefined : parseIntegerName(after)
   const isAmongOthers = after !== undefined && integer === undefined
   if (!isAmongOthers) collectItems(integers, integer, limit, items)

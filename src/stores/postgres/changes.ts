@@ -77,10 +77,7 @@ export function createPostgresChanges(
     [first, ...others]: readonly Taken[],
     call: Abortable,
   ): Promise<PutResult | Unexpected> {
-    const isAnyIndexed = [content, ...related.map((write) => write.content)].some(
-      ({ indexed }) => indexed !== undefined,
-    )
-    if (isAnyIndexed) await indexes.prepare([{ path, content }, ...related])
+    await indexes.prepare([{ path, content }, ...related])
     // One statement is atomic by itself, and costs one round trip.
     if (requires === undefined && related.length === 0 && first!.id === undefined) {
       const run = runUntil(call)

@@ -78,7 +78,7 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
     dropAborted(batch)
     stopCounting(batch, batch.counted)
     // All processes lock rows in one order: none waits for another that waits for it.
-    if (batch.calls.length > 1) batch.calls = [...batch.calls].sort(compareFirstValues)
+    batch.calls = batch.calls.toSorted((a, b) => Buffer.compare(a.values[0] as Uint8Array, b.values[0] as Uint8Array))
     return batch.calls
   }
 
@@ -122,8 +122,4 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
       join(statement, { values, call, resolve, reject })
     })
   }
-}
-
-function compareFirstValues(a: SharedCall, b: SharedCall): number {
-  return Buffer.compare(a.values[0] as Uint8Array, b.values[0] as Uint8Array)
 }

@@ -7,36 +7,27 @@ import type { Fields } from './direct-query.ts'
 import { CONTENT, FACTS, NOW, type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
 type StateName = 'readState' | 'readFacts' | 'holdState' | 'listLive' | 'listAll' | 'sweepStates' | 'leaseNames'
-type ContentName =
-  | 'beginContent'
-  | 'touchContent'
-  | 'linkContent'
-  | 'releaseContent'
-  | 'abandonContent'
-  | 'sweepContent'
-type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross' | 'claimExpired' | 'sweepChunks'
+type ContentName = 'beginContent' | 'touchContent' | 'linkContent' | 'releaseContent' | 'abandonContent'
+type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross'
+type SweepName = 'claimExpired' | 'sweepChunks' | 'sweepContent'
 type KeyName = 'readIdentity' | 'claimKeys' | 'findKnown' | 'findChunked' | 'findContentOf' | 'moveContent'
-type StatementName = StateName | WriteStatementName | ContentName | ChunkName | KeyName
+type StatementName = StateName | WriteStatementName | ContentName | ChunkName | SweepName | KeyName
 
 /** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
 export const KEY_MARK = '.'
 
 export type PostgresStatements = Readonly<Record<StatementName, PostgresStatement>>
 
-/** What the statements are decoded by that run for most requests. */
+/** What the statements are decoded by that run for most requests, with values of an index or without. */
 const DECODERS: { readonly [Name in StatementName]?: PostgresStatement['decode'] } = {
   readState: decodeState,
   readFacts: decodeState,
   listLive: decodeState,
   listAll: decodeState,
   createState: decodeCreated,
-  createStateIndexed: decodeCreated,
   putState: decodeWritten,
   putNamed: decodeWritten,
   replaceState: decodeWritten,
-  putStateIndexed: decodeWritten,
-  putNamedIndexed: decodeWritten,
-  replaceStateIndexed: decodeWritten,
 }
 
 /** They read or write the row of one path, which is their first value, and lock no row that belongs to several. */
@@ -48,7 +39,7 @@ export function nameStatements(prefix: string): PostgresStatements {
   for (const [key, text] of Object.entries(writeStatements(prefix))) {
     const digest = createHash('sha256').update(text).digest('base64url')
     const name = `http-resource-service ${key} ${digest.slice(0, 16)}`
-    const decode = DECODERS[key as StatementName]
+    const decode = DECODERS[key.replace('Indexed', '') as StatementName]
     statements[key] = { name, text, decode, isShared: SHARED.includes(key as StatementName) }
   }
   return statements as PostgresStatements

@@ -46,18 +46,10 @@ function written(first: number): string {
 const NOT_INDEXED = { by: 'NULL', values: 'NULL' }
 
 export function writeWriteStatements(prefix: string): Readonly<Record<WriteStatementName, string>> {
-  const plain = writePuts(prefix, undefined)
   // Behind the other parameters: the version of the index, the values as JSON, and the keys of the entry.
   const indexed = writePuts(prefix, { putState: 15, putNamed: 16, replaceState: 13, createState: 11, createBeside: 21 })
-  return {
-    ...plain,
-    putStateIndexed: indexed.putState,
-    putNamedIndexed: indexed.putNamed,
-    replaceStateIndexed: indexed.replaceState,
-    createStateIndexed: indexed.createState,
-    createBesideIndexed: indexed.createBeside,
-    ...writeRemovals(prefix),
-  }
+  const renamed = Object.entries(indexed).map(([name, text]) => [`${name}Indexed`, text])
+  return { ...writePuts(prefix, undefined), ...Object.fromEntries(renamed), ...writeRemovals(prefix) }
 }
 
 /** @param first the number of the first parameter that is about the index; left out for content without values */

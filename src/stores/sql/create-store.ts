@@ -4,7 +4,7 @@ import { createVersions } from '../new-state.ts'
 import { createRecentCache } from '../recent-cache.ts'
 import { toStream } from '../streams.ts'
 import { type Abortable, type Content, isStaged, type Page, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
-import { createIndexer, createSweeper } from './background.ts'
+import { createIndexer, createSweeper, tryTo } from './background.ts'
 import { abandonLater, createCollector, type IntakeSink, moveChunks } from './chunks.ts'
 import type { Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
 import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
@@ -170,22 +170,18 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
     return found
   }
 
+  async function giveUp({ id }: Taken): Promise<void> {
+    if (id !== undefined) await abandonLater(sink, id)
+  }
+
   return {
-    held: (contents) => held(contents),
+    held,
 
     async takeAndCommit(contents, { signal }, commit) {
-      const taking = new Map<Content['body'], Promise<void>>()
+      const taking = new Map<Content['body'], Promise<Taken>>()
       const taken = new Map<Content['body'], Taken>()
       let last: readonly Taken[] = []
       let used: readonly Taken[] = []
-      let isOver = false
-
-      async function takeBody(body: Content['body']): Promise<void> {
-        const result = await collect(toStream(body), signal)
-        taken.set(body, result)
-        // Other content of the same call has failed meanwhile.
-        if (isOver && result.id !== undefined) await abandonLater(sink, result.id)
-      }
 
       function findTaken(contents: readonly Content[]): readonly Taken[] | undefined {
         const found = held(contents, taken)
@@ -197,8 +193,10 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
         for (;;) {
           // All are looked at before the first is read: a failure here must leave no stream under way.
           const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
-          for (const { body } of missing) if (!taking.has(body)) taking.set(body, takeBody(body))
-          await Promise.all(taking.values())
+          for (const { body } of missing) {
+            if (!taking.has(body)) taking.set(body, collect(toStream(body), signal))
+          }
+          await Promise.all([...taking].map(async ([body, one]) => taken.set(body, await one)))
           const result = await commit(findTaken)
           if ('outcome' in result) {
             if (result.outcome !== 'conflict') used = last
@@ -207,22 +205,19 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
           contents = result
         }
       } finally {
-        isOver = true
-        for (const one of taken.values()) {
-          if (one.id !== undefined && !used.includes(one)) void abandonLater(sink, one.id)
+        // Also what comes in later than the failure of other content of the same call.
+        for (const body of taking.values()) {
+          void tryTo(async () => {
+            const one = await body
+            if (!used.includes(one)) await giveUp(one)
+          })
         }
       }
     },
 
     async stage(stream, signal) {
       const taken = await collect(stream, signal)
-      const staged: StagedBody = {
-        staged: true,
-        size: taken.size,
-        async discard() {
-          if (taken.id !== undefined) await abandonLater(sink, taken.id)
-        },
-      }
+      const staged: StagedBody = { staged: true, size: taken.size, discard: () => giveUp(taken) }
       stagedContent.set(staged, taken)
       return staged
     },

@@ -6,7 +6,7 @@ import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListOptions, Page } from '../lists.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
-import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
+import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import {
   type Answer,
@@ -170,23 +170,15 @@ export function createSqliteQueries(
 
   /** The members that were found, as they are now, without those that do not match any more. */
   function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
-    return found.flatMap((member) => {
-      const row = readMember(collection, member, range!)
-      return row === undefined ? [] : [toMember(row)]
+    if (range === undefined) return []
+    const filters = [...range.filters.values()]
+    const rows = found.map(({ place, sortKey }) => {
+      const match = writeMatch({ place, scope: range.scope, filters }, sortKey, dialect)
+      const text = `SELECT ${FACTS_AND_CONTENT} FROM ${prefix}states WHERE path = ? AND state = ? AND EXISTS (${match.text})`
+      const values = [memberKeyOf(collection, sortKey), place > 0 ? LIVE : HIDDEN, ...match.values]
+      return prepare(text).get(...(values as SqliteValue[])) as StateRow | undefined
     })
-  }
-
-  function readMember(
-    collection: string,
-    { place, sortKey }: FoundMember,
-    { scope, filters }: NonNullable<SelectedPage['range']>,
-  ): StateRow | undefined {
-    const match = writeMatch({ place, scope, filters: [...filters.values()] }, sortKey, dialect)
-    const text = `SELECT ${FACTS_AND_CONTENT} FROM ${prefix}states WHERE path = ? AND state = ? AND EXISTS (${match.text})`
-    const state = place > 0 ? LIVE : HIDDEN
-    return prepare(text).get(memberKeyOf(collection, sortKey), state, ...(match.values as SqliteValue[])) as
-      | StateRow
-      | undefined
+    return rows.filter((row) => row !== undefined).map(toMember)
   }
 
   return (collection, options, query) => {

@@ -132,8 +132,9 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
 
-  /** The log is emptied into the database before it holds more than the reserve could take. */
-  function limitLog(): void {
+  function tend(): void {
+    reserve.take()
+    // The log is emptied into the database before it holds more than the reserve could take.
     const pages = Math.floor((reserve.size / 2 - LOG_SLACK) / pageSize)
     const limit = reserve.size === 0 ? MOST_PAGES_IN_LOG : Math.min(Math.max(pages, PAGES_BESIDE), MOST_PAGES_IN_LOG)
     if (limit === pagesInLog) return
@@ -144,11 +145,6 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   function isWhole(): boolean {
     own.isKnownWhole ||= reserve.isWhole()
     return own.isKnownWhole
-  }
-
-  function tend(): void {
-    reserve.take()
-    limitLog()
   }
 
   const own: Space = {

@@ -16,7 +16,6 @@ import {
   isValue,
   positionOf,
 } from '../../lists.ts'
-import type { StoredResource } from '../../types.ts'
 import type { Batch } from '../dialect.ts'
 import { LIVE, type OpenContent, REMOVED, type StateRow, toResource } from '../rows.ts'
 
@@ -77,8 +76,7 @@ export function toPendingBatch(
   rows: readonly StateRow[],
   open: OpenContent,
 ): Batch<Position> {
-  const items: StoredResource[] = []
-  for (const row of rows) if (row.state !== REMOVED) items.push(toResource(row, open))
+  const items = rows.filter(({ state }) => state !== REMOVED).map((row) => toResource(row, open))
   return { items, position: { place, pending } }
 }
 
