@@ -239,6 +239,17 @@ describe('attemptLimit', () => {
     expect(limit.check('ada', request)).toBe(1000)
   })
 
+  it('ends with the window of the first failure, whenever the last one was', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const limit = attemptLimit({ failures: 2, window: 1000 })
+    limit.report('ada', 'rejected', request)
+    vi.setSystemTime(Date.now() + 999)
+    limit.report('ada', 'rejected', request)
+    expect(limit.check('ada', request)).toBe(1)
+    vi.setSystemTime(Date.now() + 1)
+    expect(limit.check('ada', request)).toBeUndefined()
+  })
+
   it('takes an account whose window is over for a new one, and forgets others before it', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const limit = attemptLimit({ failures: 1, window: 1000 })

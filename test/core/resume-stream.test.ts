@@ -35,3 +35,19 @@ it('gives every byte once, and closes nothing that has ended', async () => {
   await rest[Symbol.asyncIterator]().return!()
   expect(close).not.toHaveBeenCalled()
 })
+
+it('asks a source for nothing more, and closes it not, once that has failed', async () => {
+  let asked = 0
+  const close = vi.fn(async () => ({ done: true as const, value: undefined }))
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    if (asked++ === 0) return { done: false, value: bytes('begin') }
+    throw new Error('broken')
+  }
+  const stream = { [Symbol.asyncIterator]: () => ({ next, return: close }) } as AsyncIterable<Uint8Array>
+  const iterator = ((await readUpTo(stream, 4)) as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+  expect(String((await iterator.next()).value)).toBe('begin')
+  await expect(iterator.next()).rejects.toThrow('broken')
+  expect(await iterator.next()).toEqual({ done: true, value: undefined })
+  await iterator.return!()
+  expect([asked, close.mock.calls.length]).toEqual([2, 0])
+})

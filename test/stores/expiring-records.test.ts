@@ -155,4 +155,16 @@ describe('related resources with a retention in sqliteStore', () => {
     const mixed = await addRecord(store, { path: 'records/3', content: text('other') }, record('records/2', MINUTE))
     expect([mixed, count()]).toEqual(['conflict', 1])
   })
+
+  it('have all that describes their content, and take the place of what stays', async () => {
+    const { store, count, pass } = await open()
+    const filename = 'record.txt'
+    const { content, ...own } = record('records/1', MINUTE)
+    await addRecord(store, { ...own, content: { ...content, filename } })
+    expect(await store.read('records/1')).toMatchObject({ filename })
+    await store.write('records/2', text('stays'), { expect: 'any' })
+    await addRecord(store, { ...record('records/2', MINUTE), expect: 'any' })
+    pass(20 * MINUTE)
+    await expect.poll(count).toBe(0)
+  })
 })

@@ -271,6 +271,49 @@ describe('sqliteStore, the reserve', () => {
     await file.remove()
   })
 
+  it.each([
+    [3, 192],
+    [16, 1000],
+  ])('of %i MiB lets the log have %i pages, and no more than SQLite does by itself', async (megabytes, pages) => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const store = sqliteStore(handle, { reserve: megabytes * MEGABYTE })
+    expect(Object.values(handle.prepare('PRAGMA wal_autocheckpoint').get() as object)[0]).toBe(pages)
+    await store.close?.()
+    await file.remove()
+  })
+
+  it('is taken again soon after it was given up, whenever the next write comes', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    let isFull = false
+    const store = sqliteStore({
+      exec(sql) {
+        if (isFull && sql === 'COMMIT') {
+          isFull = false
+          throw Object.assign(new Error('full'), { code: 'SQLITE_FULL', rawCode: 13 })
+        }
+        return handle.exec(sql)
+      },
+      prepare: (sql) => handle.prepare(sql),
+    })
+    const isBack = () => until(() => existsSync(`${file.path}-reserve`), 'The reserve is not there again.')
+    // The sweep of the start.
+    rmSync(`${file.path}-reserve`)
+    await isBack()
+    isFull = true
+    opening.failure = 'EMFILE'
+    try {
+      expect(await outcomeOf(() => store.write('/a', text('a'), { expect: 'any' }))).toBe('created')
+    } finally {
+      opening.failure = undefined
+    }
+    expect(existsSync(`${file.path}-reserve`)).toBe(false)
+    await isBack()
+    await store.close?.()
+    await file.remove()
+  })
+
   it('may stay where its folder is read-only by now: what does not fit is 507 all the same', async () => {
     const file = await createDatabaseFile()
     const handle = file.open()

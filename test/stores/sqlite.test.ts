@@ -383,6 +383,8 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       await store.write('/kept', binary(content), { expect: 'any' })
       await store.write('/replaced', binary(content), { expect: 'any' })
       await store.write('/replaced', text('small'), { expect: 'any' })
+      await store.write('/described', binary(content), { expect: 'any' })
+      await store.write('/described', { ...text('small'), filename: 'small.txt' }, { expect: 'any' })
       await store.write('/removed', binary(content), { expect: 'any' })
       await store.remove('/removed', { expect: 'any', mode: 'tombstone' })
       for (const [path, mode] of [
@@ -437,6 +439,33 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       openStore(handle, { sweepInterval: 20, now: () => Date.now() + 3_600_000 })
       await until(() => countRows(handle, 'resource_states') === 1, 'The sweep has left expired tombstones.')
       expect(await first.read('/c')).toMatchObject({ removed: true })
+    })
+
+    it('leaves the tombstone of a related path as it is', async () => {
+      let time = 1_000_000_000
+      const store = openStore((await createFile()).open(), { now: () => time })
+      for (const path of ['/item', '/file']) await store.write(path, text('x'), { expect: 'any' })
+      await store.remove('/file', { expect: 'any', mode: 'tombstone' })
+      time += 5000
+      await store.remove('/item', { expect: 'any', mode: 'erase', related: ['/file'] })
+      expect(await store.read('/file')).toMatchObject({ removed: true, removedAt: 1_000_000_000 })
+    })
+
+    it('reads a tombstone that is kept for longer than any integer of a number', async () => {
+      const store = openStore((await createFile()).open())
+      await store.write('/docs/1', text('removed'), { expect: 'any' })
+      await store.remove('/docs/1', { expect: 'any', mode: 'tombstone', retention: 2 ** 60 })
+      expect(await store.read('/docs/1')).toMatchObject({ removed: true })
+    })
+
+    it('dates no state before one that was removed with its parent by a process whose clock is some milliseconds behind', async () => {
+      const file = await createFile()
+      const second = Math.floor(Date.now() / 1000) * 1000
+      const [ahead, behind] = [900, 100].map((time) => openStore(file.open(), { now: () => second + time }))
+      for (const path of ['/parent', '/parent/child']) await ahead!.write(path, text('before'), { expect: 'any' })
+      await behind!.remove('/parent', { expect: 'any', mode: 'erase', below: true })
+      await behind!.write('/parent/child', text('after'), { expect: 'any' })
+      expect(await behind!.read('/parent/child')).toMatchObject({ lastModified: second + 900 })
     })
 
     it('keeps tables of several prefixes apart in one file', async () => {

@@ -164,7 +164,6 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     },
 
     makeRoom() {
-      own.isKnownWhole = false
       reserve.release()
       try {
         handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')
