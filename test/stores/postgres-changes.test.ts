@@ -22,3 +22,20 @@ it('gives a creation up whose reason to fail vanishes at every attempt', async (
   await expect(creation).rejects.toMatchObject({ status: 503 })
   expect(attempts).toBe(10)
 })
+
+it('gives a creation up whose row a trigger of the database drops', async () => {
+  let attempts = 0
+  const create = async () => {
+    if (++attempts > 20) throw new Error('There is no end.')
+  }
+  const states = { create, readRow: async () => undefined }
+  const names = { take: async () => String(attempts) }
+  const content = { contentType: 'text/plain', body: '' }
+  const draft = (name: string) => ({ name, content, related: [], contents: [] })
+  const taken = [{ size: 0, body: '', id: undefined }]
+  const parts: unknown = [{}, states, names, {}, () => {}, () => '1']
+  const changes = createPostgresChanges(...(parts as Parameters<typeof createPostgresChanges>))
+  const creation = changes.create({ collection: '/a', draft } as never, undefined, () => taken, {})
+  await expect(creation).rejects.toMatchObject({ status: 503 })
+  expect(attempts).toBe(10)
+})

@@ -174,7 +174,7 @@ export function createPostgresChanges(
     create({ collection, requires, draft: draftFor }, drafted, findTaken, call) {
       let draft = drafted
       return attempt(async (): Promise<CreateResult | Draft | undefined> => {
-        for (; ; draft = undefined) {
+        for (;;) {
           draft ??= draftFor(await names.take(collection))
           const taken = findTaken(draft.contents)
           if (taken === undefined) return draft
@@ -182,10 +182,10 @@ export function createPostgresChanges(
           const step = { ...draft, path, expect: 'vacant', requires } as const
           const written = await put(step, taken, call)
           if ('outcome' in written) return { outcome: 'created', resource: written.resource }
-          // A client has written the name: the next one.
-          if (written.unexpected === path) continue
           draft = undefined
-          return (await explain(step, written, call)) as CreateResult | undefined
+          if (written.unexpected !== path) return (await explain(step, written, call)) as CreateResult | undefined
+          // A client has written the name: the next one. Without a row, a trigger drops it, as it would the next one.
+          if ((await states.readRow(path, call)) === undefined) return undefined
         }
       })
     },
