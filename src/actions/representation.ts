@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { quoteValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
@@ -232,6 +233,6 @@ export function entityTagOf(state: StoredState | TaggedState): string | undefine
   const entityTag = readProperty(resource, 'entityTag')
   const tag = entityTag ?? formatEntityTag(versionOf(resource))
   if (tag === '') return undefined
-  if (tag !== entityTag || isEntityTag(tag)) return tag
-  throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
+  if (tag !== entityTag || (typeof tag === 'string' && isEntityTag(tag))) return tag
+  throw new TypeError(`An entity tag has double quotes around it; the store gave ${quoteValue(tag)}.`)
 }

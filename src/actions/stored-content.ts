@@ -1,3 +1,4 @@
+import { atOnce } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
 import { encodeText, type RangedBody } from '../core/reply.ts'
 import { formatContentDisposition } from '../protocol/content-disposition.ts'
@@ -68,7 +69,7 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
   const { body, size } = resource
   if (isLargeBody(body)) {
     const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
-      body.open(first, last, signal === undefined ? undefined : { signal })
+      atOnce(body.open(first, last, signal === undefined ? undefined : { signal }))
     const readRange =
       body.read === undefined
         ? undefined

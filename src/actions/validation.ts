@@ -10,7 +10,7 @@ import {
   readMember,
 } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-text.ts'
-import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, hasProperties } from '../core/option-values.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
@@ -106,7 +106,7 @@ export function validateDocument(
 export function formatGiven(value: unknown, giver: string): string | undefined {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part) || hasProperties(part)) return part
-    throw new TypeError(`${giver} gave ${describeValue(atOnce(part))}, of which JSON has no properties.`)
+    throw new TypeError(`${giver} gave ${describeValue(part)}, of which JSON has no properties.`)
   })
 }
 

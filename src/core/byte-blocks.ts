@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { atOnce } from './maybe-promise.ts'
 import { SHORT } from './reply.ts'
 
 /** From here on a block has its final size. */
@@ -122,7 +123,7 @@ export async function collectWhole(
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const blocks = new ByteBlocks()
-  for await (const chunk of source) {
+  for await (const chunk of atOnce(source)) {
     const isPart = chunk instanceof Uint8Array && blocks.size + chunk.length <= size
     if (!isPart) throw new TypeError('A content source gave more bytes than its size, or something else.')
     if (chunk.length === 0) {

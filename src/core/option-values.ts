@@ -147,7 +147,7 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'string') return value === '' ? 'empty text' : 'text'
   if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`
   if (Array.isArray(value)) return 'a list'
-  if (isPromise(value)) return 'a promise, which has to be awaited first'
+  if (isPromise(atOnce(value))) return 'a promise, which has to be awaited first'
   return typeof value === 'object' ? `a${builtInName(value) ?? 'n object'}` : `a value of type ${typeof value}`
 }
 

@@ -5,7 +5,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { readConditions, wantsDigests } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { CLOCK, describeValue } from '../core/option-values.ts'
 import { type OptionTable, readProperty, resolveOptions } from '../core/options.ts'
@@ -164,7 +164,7 @@ function readable(content: RangeSource['content']): { readonly body: RangedBody;
   if (!Number.isSafeInteger(size) || size < 0) {
     throw new TypeError(`The size of content is a number of bytes, not ${describeValue(size)}.`)
   }
-  const openRange = (first: number, last: number) => content.open(first, last)
+  const openRange = (first: number, last: number) => atOnce(content.open(first, last))
   return { body: { size, open: () => openRange(0, size - 1), openRange }, size }
 }
 

@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import type { Exchange } from '../core/exchange.ts'
-import { describeValue, hasProperties } from '../core/option-values.ts'
+import { describeValue, hasProperties, quoteValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { dateToSend, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -47,10 +47,8 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
   }
   const entityTag = readProperty(known, 'entityTag')
   const lastModified = readProperty(known, 'lastModified')
-  if (entityTag !== undefined && !isEntityTag(entityTag)) {
-    throw new TypeError(
-      `An entity tag has double quotes around it, as in "\\"abc\\"", not ${JSON.stringify(entityTag)}.`,
-    )
+  if (entityTag !== undefined && (typeof entityTag !== 'string' || !isEntityTag(entityTag))) {
+    throw new TypeError(`An entity tag has double quotes around it, as in "\\"abc\\"", not ${quoteValue(entityTag)}.`)
   }
   // Of any realm: in Jest, the dates that `fs.stat` gives are not those of the program.
   const given = types.isDate(lastModified) ? lastModified.getTime() : lastModified

@@ -6,11 +6,17 @@ import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { jwt } from '../../src/auth-schemes/jwt.ts'
+import type { ContentStore } from '../../src/contents/types.ts'
+import { conditional } from '../../src/handlers/conditional.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
+import { range } from '../../src/handlers/range.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
-import { collection } from '../../src/service/resource-definitions.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { createBesideContents } from '../../src/stores/sql/beside.ts'
+import type { ContentLedger } from '../../src/stores/sql/dialect.ts'
+import { readWhole } from '../../src/stores/streams.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createIssuer, issue } from '../auth-schemes/tokens.ts'
 import { serve } from '../service/serve.ts'
@@ -157,6 +163,42 @@ describe('a hook whose result is needed at once, and that returns a promise', ()
       const preflighted = await fetch(`http://127.0.0.1:${host.port}/`, { method: 'OPTIONS', headers })
       expect(preflighted.status).toBe(500)
       await host.close()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(rejected).toEqual([])
+    } finally {
+      process.off('unhandledRejection', onRejection)
+    }
+  })
+
+  it('is 500 inside of a result and in the place of a stream, and its rejection does not end the process', async () => {
+    const rejected: unknown[] = []
+    const onRejection = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', onRejection)
+    try {
+      const reject = () => Promise.reject(new Error('away')) as never
+      const state = { contentType: 'text/plain', entityTag: '"a"' }
+      for (const guard of [
+        conditional(() => ({ entityTag: reject() })),
+        range(() => ({ ...state, contentType: reject(), content: 'a' })),
+        range(() => ({ ...state, content: { size: 9, open: reject } })),
+      ]) {
+        const host = await runServer(createServer((req, res) => guard(req, res, () => res.writeHead(500).end())))
+        expect((await fetch(`http://127.0.0.1:${host.port}/`)).status).toBe(500)
+        await host.close()
+      }
+      const resources = { '/notes': collection(), '/files/{name}': document() }
+      const stored = { version: '1', size: 9, contentType: 'application/json', body: { open: reject } }
+      for (const [path, change] of [
+        ['/notes/1', () => ({})],
+        ['/notes/1', () => ({ entityTag: reject() })],
+        ['/files/1', () => ({})],
+      ] as const) {
+        const store = { ...(await createStore()), read: () => ({ path, ...stored, ...change() }) }
+        const { send } = await serve(store, { onError: () => {}, resources })
+        expect((await send('GET', path)).status).toBe(500)
+      }
+      const beside = createBesideContents({ open: reject } as unknown as ContentStore, {} as ContentLedger, 0)
+      await expect(readWhole(beside.open('a').open(0, 8))).rejects.toThrow(TypeError)
       await new Promise((resolve) => setTimeout(resolve, 20))
       expect(rejected).toEqual([])
     } finally {

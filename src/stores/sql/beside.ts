@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ContentStore, createGoneError, type ListedContent } from '../../contents/types.ts'
 import { LONGEST_TIMER } from '../../core/idle-watch.ts'
-import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../../core/maybe-promise.ts'
 import { measure, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
@@ -82,7 +82,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
 function openBeside(contents: ContentStore, key: string): LargeBody {
   return {
     open(first, last, { signal } = {}) {
-      return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)
+      return untilAborted(exactly(atOnce(contents.open(key, first, last, { signal })), last - first + 1), signal)
     },
     ...(contents.read && {
       read: (first, last, options) =>
