@@ -1,11 +1,9 @@
 /**
  * What a call did to one resource. States are named by their versions; `undefined` is absence.
- * - `read`: the current state was `saw`.
  * - `write`: whatever the state was, it is `to` now; `isNew` tells whether there was none before.
- * - `swap`: the state was `from` and is `to` now.
+ * - `swap`: the state was `from` and is `to` now; the same for a call that only saw it.
  */
 export type Effect =
-  | { readonly kind: 'read'; readonly saw: string | undefined }
   | { readonly kind: 'write'; readonly isNew: boolean; readonly to: string }
   | { readonly kind: 'swap'; readonly from: string | undefined; readonly to: string | undefined }
 
@@ -70,18 +68,12 @@ export function explainHistory(history: readonly Operation[]): string | undefine
 }
 
 function apply(effect: Effect, state: string | undefined): { readonly state: string | undefined } | 'impossible' {
-  switch (effect.kind) {
-    case 'read':
-      return effect.saw === state ? { state } : 'impossible'
-    case 'write':
-      return effect.isNew === (state === undefined) ? { state: effect.to } : 'impossible'
-    case 'swap':
-      return effect.from === state ? { state: effect.to } : 'impossible'
-  }
+  const isPossible = effect.kind === 'write' ? effect.isNew === (state === undefined) : effect.from === state
+  return isPossible ? { state: effect.to } : 'impossible'
 }
 
 function describe(effect: Effect): string {
-  if (effect.kind === 'read') return `saw ${effect.saw ?? 'nothing'}`
   if (effect.kind === 'write') return `${effect.isNew ? 'created' : 'wrote'} ${effect.to}`
+  if (effect.from === effect.to) return `saw ${effect.to ?? 'nothing'}`
   return `swapped ${effect.from ?? 'nothing'} for ${effect.to ?? 'nothing'}`
 }

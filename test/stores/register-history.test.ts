@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Effect, explainHistory, type Operation } from '../../src/conformance/register-history.ts'
 
-const read = (saw: string | undefined): Effect => ({ kind: 'read', saw })
+const read = (saw: string | undefined): Effect => ({ kind: 'swap', from: saw, to: saw })
 const write = (to: string, isNew = false): Effect => ({ kind: 'write', isNew, to })
 const swap = (from: string | undefined, to: string | undefined): Effect => ({ kind: 'swap', from, to })
 

@@ -131,17 +131,18 @@ export const races: readonly Case[] = [
             if (choice <= 2) {
               const state = await own.read(path(name))
               known = isResource(state) ? state.version : undefined
-              return { kind: 'read', saw: known }
+              return { kind: 'swap', from: known, to: known }
             }
             const expect = choice <= 4 && known !== undefined ? { version: known } : choice === 5 ? 'absent' : 'any'
             if (choice === 6 && expect !== 'absent') {
               const result = await own.remove(path(name), { expect, mode: 'erase' })
               if (result.outcome === 'removed') return { kind: 'swap', from: result.resource.version, to: undefined }
-              return { kind: 'read', saw: undefined }
+              return { kind: 'swap', from: undefined, to: undefined }
             }
             const result = await own.write(path(name), content(step, name), { expect })
             if (result.outcome === 'conflict') {
-              return { kind: 'read', saw: isResource(result.current) ? result.current.version : undefined }
+              const saw = isResource(result.current) ? result.current.version : undefined
+              return { kind: 'swap', from: saw, to: saw }
             }
             known = result.resource.version
             if (expect === 'any') return { kind: 'write', isNew: result.outcome === 'created', to: known }
