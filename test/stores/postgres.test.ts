@@ -349,6 +349,25 @@ describe('postgresStore, its tables', () => {
   })
 })
 
+it('who may write the states of postgresStore runs nothing as the owner of its tables', async () => {
+  const [tablePrefix, role] = [createPrefix(), `writer_${prefixes}`]
+  await postgresStore({ pool, tablePrefix, sweepInterval: 0 }).write('/docs/1', text('x'), { expect: 'any' })
+  await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, UPDATE ON ${tablePrefix}states TO ${role}`)
+  const connectionString = server.connectionString.replace('postgres@', `${role}@`)
+  const writer = server.createPool({ connectionString, max: 1 })
+  await writer.query(`
+    CREATE TEMP TABLE ${tablePrefix}places AS SELECT 1 AS id, collection, 'v' AS index_version FROM ${tablePrefix}states;
+    CREATE TEMP TABLE ${tablePrefix}entries (place integer, sort_key bytea);
+    CREATE TEMP TABLE ${tablePrefix}pending (place integer, sort_key bytea, PRIMARY KEY (place, sort_key));
+    GRANT ALL ON ${tablePrefix}places, ${tablePrefix}entries, ${tablePrefix}pending TO PUBLIC;
+    CREATE FUNCTION pg_temp.note() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM set_config('test.user', current_user, false); RETURN NEW; END $$;
+    CREATE TRIGGER note BEFORE INSERT ON ${tablePrefix}pending FOR EACH ROW EXECUTE FUNCTION pg_temp.note()`)
+  await writer.query(`UPDATE ${tablePrefix}states SET version = 'x', revision = 'x'`)
+  const { rows } = await writer.query("SELECT current_setting('test.user', true) AS name")
+  expect(rows).toEqual([{ name: null }])
+})
+
 describe('postgresStore, values', () => {
   it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {
     const store = postgresStore({ pool, tablePrefix: createPrefix() })

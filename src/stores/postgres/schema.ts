@@ -180,6 +180,9 @@ function createIndexTables(prefix: string): readonly string[] {
     )`,
     ...indexes,
     `CREATE TABLE IF NOT EXISTS ${pending} (place integer NOT NULL, sort_key bytea NOT NULL, PRIMARY KEY (place, sort_key))`,
+    // For the functions. Where it is not named, `pg_temp` comes first: who may write states could let them run other code, as
+    // the owner of the tables, by temporary tables with triggers.
+    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', true)",
     ...trigger(
       'written',
       'INSERT OR UPDATE OF version',
