@@ -33,7 +33,7 @@ it('gives a creation up whose row a trigger of the database drops', async () => 
   const content = { contentType: 'text/plain', body: '' }
   const draft = (name: string) => ({ name, content, related: [], contents: [] })
   const taken = [{ size: 0, body: '', id: undefined }]
-  const parts: unknown = [{}, states, names, {}, () => {}, () => '1']
+  const parts: unknown = [{}, states, names, { prepare: async () => {} }, () => {}, () => '1']
   const changes = createPostgresChanges(...(parts as Parameters<typeof createPostgresChanges>))
   const creation = changes.create({ collection: '/a', draft } as never, undefined, () => taken, {})
   await expect(creation).rejects.toMatchObject({ status: 503 })
