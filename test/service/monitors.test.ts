@@ -91,8 +91,8 @@ it('monitors are left alone once the service is closed', async () => {
 it.each<[string, object]>([
   ['of another id', { id: 'b', kind: 'removal' }],
   ['of another kind', { id: 'a', kind: 'note' }],
-  ['which is no object', []],
-])('content %s is shown to nobody as a monitor', async (_, value) => {
+  ['without properties', []],
+])('content %s is not shown as a monitor', async (_, value) => {
   const { authorize } = open(memoryStore())
   const judge = (found: object) => authorize(undefined, {} as never, { path: '/operations/a', value: found } as never)
   expect(await judge(value)).toBe('not-found')
