@@ -48,9 +48,8 @@ export function makeRepeatable(reply: Reply): Reply {
 /** The text of a record: its facts in one line, then the content as it was sent. */
 export function formatRecord(reply: Reply, expires: number, fingerprint: string): string {
   const headers = omit(reply.headers, ['Cache-Control'])
-  // JSON has no Infinity.
-  const until = expires === Number.POSITIVE_INFINITY ? null : expires
-  const facts = { expires: until, fingerprint, status: reply.status, headers, hasContent: reply.body !== undefined }
+  // JSON writes Infinity as null.
+  const facts = { expires, fingerprint, status: reply.status, headers, hasContent: reply.body !== undefined }
   return `${JSON.stringify(facts)}\n${reply.body === undefined ? '' : decode(reply.body as SmallBody)}`
 }
 

@@ -1,9 +1,10 @@
 import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
+import { formatRecord, makeRepeatable, readRecord } from '../../src/actions/first-answer.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { ResourceStore } from '../../src/stores/types.ts'
+import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { createRecordSweeper } from '../../src/work/poll.ts'
 import { runServer } from '../support/hosts.ts'
 import { openStore } from '../support/sql-stores.ts'
@@ -157,4 +158,37 @@ it('records are left alone once the service is closed', async () => {
   expect(list).not.toHaveBeenCalled()
   vi.useRealTimers()
   await host.close()
+})
+
+it('looks for expired records four times within the time for which they are kept', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  const store = memoryStore()
+  const list = vi.spyOn(store, 'list')
+  const sweeper = createRecordSweeper(store, () => NOW, HOUR)
+  sweeper.start()
+  await vi.advanceTimersByTimeAsync(HOUR - 1)
+  sweeper.close()
+  expect(list).toHaveBeenCalledTimes(4)
+})
+
+it('a first answer is kept whole, but for its dates, and without its content where that is large', async () => {
+  const described = ['Content-Type', 'Content-Length', 'Content-Location', 'Content-Language', 'Content-Disposition']
+  const headers = ['ETag', ...described, 'Date', 'Last-Modified'].flatMap((name) => [name, name])
+  const answer = (size: number, status = 201) => makeRepeatable({ status, headers, body: 'x\n'.repeat(size / 2) })
+  const whole = answer(65_536)
+  expect(whole.headers).toEqual(headers.slice(0, -4))
+  const record = await readRecord(
+    { body: formatRecord(whole, Number.POSITIVE_INFINITY, 'f') } as StoredResource,
+    undefined,
+  )
+  expect(record).toEqual({
+    status: 201,
+    headers: whole.headers,
+    content: whole.body,
+    fingerprint: 'f',
+    expires: Infinity,
+  })
+  expect(answer(65_538)).toEqual({ status: 201, headers: ['ETag', 'ETag', 'Content-Length', '0'] })
+  expect(answer(65_538, 200)).toEqual({ status: 204, headers: ['ETag', 'ETag'] })
 })

@@ -87,3 +87,29 @@ it('monitors are left alone once the service is closed', async () => {
     vi.useRealTimers()
   }
 })
+
+it.each<[string, object]>([
+  ['of another id', { id: 'b', kind: 'removal' }],
+  ['of another kind', { id: 'a', kind: 'note' }],
+  ['without properties', []],
+])('content %s is not shown as a monitor', async (_, value) => {
+  const { authorize } = open(memoryStore())
+  const judge = (found: object) => authorize(undefined, {} as never, { path: '/operations/a', value: found } as never)
+  expect(await judge(value)).toBe('not-found')
+  expect(await judge({ id: 'a', kind: 'removal' })).toBe(true)
+})
+
+it.each([1, 'yes', {}])('an isAdmin that gives %j and not true makes no admin', async (given) => {
+  const isAdmin = () => given as boolean
+  const { authorize } = createMonitors({
+    store: memoryStore(),
+    now: () => NOW,
+    path: '/operations',
+    retention: RETENTION,
+    isAdmin,
+  })
+  const owner = { scheme: 'basic', id: 'ada' }
+  const current = { path: '/operations/a', value: { id: 'a', kind: 'removal', principal: owner } } as never
+  expect(await authorize({ ...owner, claims: undefined } as never, {} as never, current)).toBe(true)
+  expect(await authorize({ scheme: 'basic', id: 'bob' } as never, {} as never, current)).toBe('not-found')
+})

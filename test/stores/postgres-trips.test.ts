@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createWaitingCalls } from '../../src/stores/postgres/checkout.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createGate } from '../../src/conformance/samples.ts'
+import { createWaitingCalls, LOOK_PERIOD } from '../../src/stores/postgres/checkout.ts'
 import type { PostgresClient } from '../../src/stores/postgres/connection.ts'
 import { createSharedTrips } from '../../src/stores/postgres/shared-trips.ts'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
@@ -249,6 +250,75 @@ describe('postgresStore, calls that share a round trip', () => {
     expect(begin).toHaveLength(2)
     begin[1]!()
     await Promise.all(calls)
+  })
+
+  describe('given up', () => {
+    const direct = { connection: { parsedStatements: {}, stream: { write: () => true } } }
+    const statement = { name: 'get', text: 'get', decode: () => undefined }
+    const reason = new Error('The client has left.')
+
+    /** Trips with a connection that is given, and whose query ends, when it is said. */
+    function openTrips() {
+      let sent = 0
+      const connected = createGate()
+      const queried = createGate()
+      const share = createSharedTrips({
+        async checkOut(use) {
+          await connected.opened
+          const send = async () => {
+            sent++
+            await queried.opened
+            return []
+          }
+          return use(send, direct as unknown as PostgresClient)
+        },
+        waiting: createWaitingCalls(10),
+        runAlone: async () => [],
+        preparedStatements: true,
+      })
+      const call = (signal: AbortSignal) => share(statement, [Buffer.from('a')], { signal })
+      return { call, connected, queried, sent: () => sent }
+    }
+
+    it('before they are sent, they are not sent', async () => {
+      const { call, connected, queried, sent } = openTrips()
+      const controller = new AbortController()
+      const left = call(controller.signal)
+      await new Promise(setImmediate)
+      controller.abort(reason)
+      connected.open()
+      queried.open()
+      await expect(left).rejects.toBe(reason)
+      expect(sent()).toBe(0)
+    })
+
+    it('after they were sent, they run to their end', async () => {
+      const { call, connected, queried } = openTrips()
+      const controller = new AbortController()
+      const sent = call(controller.signal)
+      connected.open()
+      await new Promise(setImmediate)
+      controller.abort(reason)
+      // Twice as long as it takes to look whether a caller that waits has left.
+      await new Promise((resolve) => setTimeout(resolve, 2 * LOOK_PERIOD))
+      queried.open()
+      await sent
+    })
+  })
+
+  it('leaves nothing to be looked at where no connection could be had', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const share = createSharedTrips({
+      checkOut: () => Promise.reject(new Error('away')),
+      waiting: createWaitingCalls(10),
+      runAlone: async () => [],
+      preparedStatements: true,
+    })
+    const statement = { name: 'get', text: 'get', decode: () => undefined }
+    await expect(share(statement, [Buffer.from('a')], {})).rejects.toThrow('away')
+    vi.advanceTimersByTime(10 * LOOK_PERIOD)
+    expect(vi.getTimerCount()).toBe(0)
+    vi.useRealTimers()
   })
 
   it('runs nothing a second time where the connection was lost: it may have happened', async () => {

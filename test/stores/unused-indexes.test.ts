@@ -10,6 +10,8 @@ import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } fro
 /** What stands in the tables: index versions, and entries by place. */
 interface Tables {
   age(version: string): Promise<void>
+  /** Removes a state as other code with the database does. */
+  erase(path: string): Promise<void>
   versions(): Promise<string[]>
   countEntries(): Promise<number>
 }
@@ -25,7 +27,13 @@ async function check(open: () => ResourceStore, tables: Tables): Promise<void> {
   await first.remove('/tasks/hidden', { expect: 'any', mode: 'hide' })
   await first.write('/others/1', contentOf({ status: 'open', n: 1 }, indexByStatus('only')), { expect: 'any' })
   await first.write('/gone/1', contentOf({ status: 'open', n: 1 }, indexByStatus('gone')), { expect: 'any' })
-  await first.remove('/gone/1', { expect: 'any', mode: 'erase' })
+  for (const name of ['hidden', 'erased']) {
+    await first.write(`/gone/${name}`, contentOf({ status: 'open', n: 1 }, indexByStatus('gone')), { expect: 'any' })
+  }
+  await first.remove('/gone/hidden', { expect: 'any', mode: 'hide' })
+  // Removed, in whatever way, they have none.
+  await first.remove('/gone/1', { expect: 'any', mode: 'erase', related: ['/gone/hidden'] })
+  await tables.erase('/gone/erased')
   await listWhenIndexed(first, '/tasks', queryByStatus('open', indexByStatus('new')))
   expect(await tables.countEntries()).toBe(9)
   for (const version of ['old', 'only', 'gone']) await tables.age(version)
@@ -54,6 +62,7 @@ describe('an index that has not been used for a day', () => {
     await check(() => sqliteStore(file.open(), { sweepInterval: 20 }), {
       age: async (version) =>
         void handle.exec(`UPDATE resource_places SET used = used - 172800000 WHERE index_version = '${version}'`),
+      erase: async (path) => void handle.exec(`DELETE FROM resource_states WHERE path = '${path}'`),
       versions: async () => read<{ v: string }>('SELECT index_version AS v FROM resource_places').map(({ v }) => v),
       countEntries: async () => read<{ n: number }>('SELECT count(*) AS n FROM resource_entries')[0]!.n,
     })
@@ -67,6 +76,8 @@ describe('an index that has not been used for a day', () => {
     await check(() => postgresStore({ pool, tablePrefix, sweepInterval: 20 }), {
       age: async (version) =>
         void (await read(`UPDATE ${tablePrefix}places SET used = used - 172800000 WHERE index_version = '${version}'`)),
+      erase: async (path) =>
+        void (await read(`DELETE FROM ${tablePrefix}states WHERE convert_from(path, 'UTF8') = '${path}'`)),
       versions: async () =>
         (await read<{ v: string }>(`SELECT index_version AS v FROM ${tablePrefix}places`)).map(({ v }) => v),
       countEntries: async () =>

@@ -171,3 +171,25 @@ describe('Idempotency-Key and authorize', () => {
     expect([other.field('location'), other.field('idempotency-replayed')]).toEqual(['/users/2', undefined])
   })
 })
+
+it('a keyed request for a resource that is hidden takes the calls of the store that one for an absent resource takes', async () => {
+  const store = memoryStore()
+  const reads: string[] = []
+  const read: ResourceStore['read'] = (path, options) => {
+    reads.push(path.startsWith('idempotency/') ? 'record' : path.replace(/\d$/, 'n'))
+    return store.read(path, options)
+  }
+  const authorize = (_: unknown, __: unknown, current: unknown) => (current === undefined ? true : 'not-found')
+  const hidden = { '/users': collection({ idempotency: 'optional', authorize }) }
+  const { send } = await start({ resources: hidden }, { ...store, read })
+  await store.write('/users/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'absent' })
+  const readsOf = async (path: string): Promise<readonly string[]> => {
+    reads.length = 0
+    const answer = await send('PATCH', path, jsonOf({ n: 1 }, { ...MERGE_PATCH, ...keyed() }))
+    expect(answer.status).toBe(404)
+    return [...reads]
+  }
+  const found = await readsOf('/users/2')
+  expect(found).toContain('record')
+  expect(await readsOf('/users/1')).toEqual(found)
+})

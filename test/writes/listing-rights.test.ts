@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Authorize } from '../../src/actions/hook-types.ts'
-import { sealCursor } from '../../src/actions/sealed-cursor.ts'
+import { sealCursor, sealedSize } from '../../src/actions/sealed-cursor.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
@@ -530,6 +530,11 @@ it('a sealed cursor has a nonce of its list: one that seals twice gives the key 
   }
   const [first, other, again] = [await sealIn('/a'), await sealIn('/b'), await sealIn('/a')]
   expect([first === other, first === again]).toEqual([false, true])
+})
+
+it.each([1, 64, 65, 128])('a sealed cursor of %i bytes has the size that its link has room for', async (size) => {
+  const exchange = { storePath: '/a', route: { context: { store: memoryStore() } } } as never
+  expect(await sealCursor(exchange, 'x'.repeat(size))).toHaveLength(sealedSize(size))
 })
 
 it('cursors keep one key where a store that was silent for long keeps none', async () => {

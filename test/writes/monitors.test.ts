@@ -9,6 +9,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { jsonOf, send, startService, type Target, waitFor } from './support.ts'
 
@@ -19,8 +20,12 @@ const schemes = [bearer((name) => ({ id: name, claims: { role: name === 'root' ?
 const as = (user: string): Readonly<Record<string, string>> => (user === '' ? {} : { Authorization: `Bearer ${user}` })
 
 /** A service whose removals wait until they are run. */
-function start(operations: ServiceOptions['operations'] = {}, more: Partial<ServiceOptions> = {}): Promise<Target> {
-  return startService({
+function start(
+  operations: ServiceOptions['operations'] = {},
+  more: Partial<ServiceOptions> = {},
+  store?: ResourceStore,
+): Promise<Target> {
+  const options: ServiceOptions = {
     resources: {
       '/notes': collection({ deletion: 'queued' }),
       '/{tenant}': collection(),
@@ -28,7 +33,8 @@ function start(operations: ServiceOptions['operations'] = {}, more: Partial<Serv
     auth: { schemes, requireAuth: () => false },
     operations: { queue: { enqueue: () => {} }, pollInterval: 10, ...operations },
     ...more,
-  })
+  }
+  return startService(options, store)
 }
 
 /** Asks for a removal as a user; '' sends no credentials. */
@@ -60,6 +66,19 @@ describe('the monitor of accepted work', () => {
       }
     }
     expect(await statusOf('DELETE', monitor, 'ada')).toBe(204)
+  })
+
+  it('has the principal without its claims, as has the record of the work, which is kept in the store', async () => {
+    const store = memoryStore()
+    const jobs = collection({ create: 'accepted', process: () => ({}) })
+    const resources = { '/notes': collection({ deletion: 'queued' }), '/jobs': jobs }
+    target = await start({}, { resources }, store)
+    const monitor = await removeAs('ada')
+    await target.send('POST', '/jobs', jsonOf({}, as('ada')))
+    const records = (await store.list('work', { limit: 10 })).items.map(({ body }) => JSON.parse(String(body)))
+    const shown = (await target.send('GET', monitor, { fields: as('ada') })).json()
+    expect(records).toHaveLength(2)
+    for (const { principal } of [...records, shown]) expect(principal).toEqual({ scheme: 'bearer', id: 'ada' })
   })
 
   it('does not exist for the same name of another scheme', async () => {

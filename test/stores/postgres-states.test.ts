@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest'
+import type { PostgresConnection, PostgresValue, RunStatement } from '../../src/stores/postgres/connection.ts'
+import { createPostgresContents, type PostgresContents } from '../../src/stores/postgres/contents.ts'
+import type { NameSource } from '../../src/stores/postgres/names.ts'
+import type { PostgresStatements } from '../../src/stores/postgres/statements.ts'
+import { createPostgresStates } from '../../src/stores/postgres/states.ts'
+import type { SqlShared } from '../../src/stores/sql/dialect.ts'
+
+/** Each statement is its own name. */
+const statements = new Proxy({}, { get: (_, name) => name }) as PostgresStatements
+const GRACE = 1000
+
+/** States over a database that gives one row for each change, and the statements that it was sent. */
+function openStates(row: object) {
+  const sent: [string, readonly PostgresValue[]][] = []
+  const run = (async (statement: unknown, values: PostgresValue[]) => {
+    sent.push([String(statement), values])
+    return [row]
+  }) as RunStatement
+  const states = createPostgresStates(
+    {} as PostgresConnection,
+    statements,
+    {} as PostgresContents,
+    {} as NameSource,
+    { settings: { grace: GRACE }, nextVersion: () => 'v' } as unknown as SqlShared,
+  )
+  return { states, run, sent, released: () => sent.filter(([name]) => name === 'releaseContent') }
+}
+
+const content = { contentType: 'text/plain' }
+const taken = { size: 1, body: 'x', id: undefined }
+const drop = { mode: 'tombstone', expect: 'any', retention: 1, reach: 'live' } as const
+
+it.each([true, false])('content that a change did not see is given to the sweep after it: %s', async (isReleased) => {
+  const row = { changed: 1, strong: true, was_state: 0, was_content_id: 'c', content_id: 'c', next: null }
+  const { states, run, released } = openStates({ ...row, is_released: isReleased })
+  await states.put(run, '/docs/1', content, taken, { version: 'before' })
+  await states.drop(run, '/docs/1', drop)
+  const expected = isReleased
+    ? []
+    : [
+        ['c', GRACE],
+        ['c', GRACE],
+      ]
+  expect(released().map(([, values]) => values)).toEqual(expected)
+  // That which escaped a removal of all that is below a path is the rows that it gives.
+  await states.dropBelow(run, '/docs')
+  expect(released()).toHaveLength(expected.length + 1)
+})
+
+it.each([
+  [1.5, 1],
+  [Number.POSITIVE_INFINITY, 2 ** 52],
+  [2 ** 60, 2 ** 52],
+])(
+  'a tombstone that is kept for %d ms is kept for a number of them that Postgres can count',
+  async (retention, kept) => {
+    const { states, run, sent } = openStates({})
+    await states.drop(run, '/docs/1', { ...drop, retention })
+    expect(sent[0]![1][4]).toBe(kept)
+  },
+)
+
+it('chunks that are given up are swept soon', async () => {
+  let sweeps = 0
+  const contents = createPostgresContents({ run: async () => [] } as unknown as PostgresConnection, statements, {
+    owner: 'postgresStore',
+    settings: { grace: GRACE },
+    sweepSoon: () => sweeps++,
+  } as unknown as SqlShared)
+  await contents.abandon('chunks')
+  expect(sweeps).toBe(1)
+})
