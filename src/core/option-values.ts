@@ -140,7 +140,10 @@ export const PATCH_FORMATS: ValueRule = listOf({
   text: `${PATCH_FORMAT.text}, the mediaType in lower case and without parameters`,
 })
 
-/** Names a value that is of the wrong kind, for a message. Never the value itself, which may be a secret. */
+/**
+ * Names a value that is of the wrong kind, for a message. Never the value itself, which may be a secret. The rejection of a
+ * promise is passed over: after the error nothing waits for it.
+ */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'number') return `the number ${value}`

@@ -139,7 +139,8 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
       exchange.bodyState = req.readableEnded ? 'read' : 'reading'
       resolve()
     }
-    // What has arrived meanwhile is read first: the process may have been busy.
+    // What has arrived meanwhile is read first: the process may have been busy. Without a connection, as with `inject` of
+    // Fastify, nothing else keeps the process alive.
     const timer = setTimeout(() => setImmediate(goOn), END_WAIT)
     req.once('end', goOn).once('close', goOn)
     drain(req, goOn)
@@ -199,7 +200,7 @@ export function discardUnreadBody(
     clearTimeout(timer)
     if (!res.writableEnded) res.end()
   }
-  // Keeps the process alive: where no connection does, as with `inject` of Fastify, it would end before the answer.
+  // Keeps the process alive, as in `awaitChunkedEnd`.
   const timer = setTimeout(end, LINGER)
   req.once('end', end).once('error', end).once('close', end)
   drain(req, () => req.pause())
