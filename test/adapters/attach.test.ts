@@ -52,6 +52,22 @@ describe('attach with a middleware', () => {
     )
   })
 
+  it('has 100 Continue sent where a host reads content as it becomes readable (RFC 9110 §10.1.1)', async () => {
+    const server = createServer((req, res) => {
+      req.on('readable', () => void req.read())
+      req.on('end', () => res.end('read'))
+    })
+    attach(server, createResourceService(memoryStore(), { resources: { '/notes': collection() } }))
+    const client = await openRawClient(await listen(server))
+    client.send(
+      formatRequest({ method: 'POST', target: '/other', fields: ['Expect: 100-continue', 'Content-Length: 3'] }),
+    )
+    expect((await client.read()).status).toBe(100)
+    client.send('abc')
+    expect((await client.read()).text).toBe('read')
+    client.socket.destroy()
+  })
+
   it.each([
     ['Express', (service: unknown) => express().use(service as express.RequestHandler)],
     ['Connect', (service: unknown) => connect().use(service as connect.NextHandleFunction)],

@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
+import { preflight } from '../../src/handlers/preflight.ts'
 import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -25,6 +26,20 @@ describe('koaMiddleware', () => {
     for (const target of ['/users', '/t/users', '/%74/acme/users']) {
       expect((await send(port, { target })).text).toBe(`host ${target}`)
     }
+  })
+
+  it('sets no field where a route has written the response itself', async () => {
+    const app = new Koa()
+    const errors: unknown[] = []
+    app.on('error', (error) => errors.push(error))
+    app.use(koaMiddleware(preflight({ origins: ['https://app.example'] })))
+    app.use((context) => {
+      context.respond = false
+      context.res.end('written')
+    })
+    const fields = ['Origin: https://app.example']
+    const answer = await send(await listen(createServer(app.callback())), { target: '/', fields })
+    expect([answer.status, answer.text, errors]).toEqual([404, 'written', []])
   })
 
   it('changes the method before the routes of the host', async () => {

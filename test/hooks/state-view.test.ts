@@ -42,6 +42,13 @@ it('the state of a change has null where that is its content, and no value where
   expect({ ...viewReplaced(resource, 100) }.value).toEqual({ a: 1 })
 })
 
+it('the state of a change is parsed once, where it has as many bytes as may be parsed, and not where it has more', () => {
+  const state = viewChanged(resource, resource.size)
+  expect(state.value).toEqual({ a: 1 })
+  expect(state.value).toBe(state.value)
+  expect(viewChanged(resource, resource.size - 1).value).toBeUndefined()
+})
+
 const large: StoredResource = {
   ...resource,
   body: {

@@ -246,6 +246,16 @@ describe('the channel http-resource-service:request', () => {
   })
 })
 
+it('says nothing of the requests of another service in the same process', async () => {
+  const lines: string[] = []
+  const own = await serveAll((line) => lines.push(line))
+  const other = await serveAll()
+  await other.send('GET', '/docs/a.bin')
+  expect(lines).toEqual([])
+  await own.send('GET', '/docs/a.bin')
+  expect(lines[0]).toBe('GET /docs/a.bin 200: perform')
+})
+
 it('leaves no listener behind once the service is closed', async () => {
   const name = 'http-resource-service:request'
   const service = createResourceService(memoryStore(), { explain: () => {} })
