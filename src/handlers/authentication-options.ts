@@ -16,7 +16,7 @@ import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 
 /** Decides which requests need credentials. */
-export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)
+export type RequireRule = 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
 
 /** A user that the host has found. */
 export interface HostUser {
@@ -50,9 +50,9 @@ export interface AuthenticationOptions {
    */
   readonly challenge?: string
   /**
-   * Which requests need credentials: all, those with an unsafe method, or those that a function picks. Credentials of
-   * other requests are verified too. A write whose response shows the current state needs them where a GET does.
-   * Default: `all`.
+   * Which requests need credentials: `all`, those with an unsafe method (`writes`), `none`, or those that a function
+   * picks. Credentials of other requests are verified too. A write whose response shows the current state needs them where
+   * a GET does. Default: `all`.
    */
   readonly requireAuth?: RequireRule
 }
@@ -63,13 +63,15 @@ const CHALLENGE: ValueRule = {
   text: 'a scheme and its parameters in ASCII, such as Session realm="app"',
 }
 
+export const REQUIRE_RULE: ValueRule = either(oneOf('all', 'writes', 'none'), FUNCTION)
+
 /** For functions that take these options among others. */
 export const AUTHENTICATION_OPTIONS: OptionTable<AuthenticationOptions> = {
   schemes: CHECKED_LATER,
   principal: FUNCTION,
   principalIsAmbient: BOOLEAN,
   challenge: CHALLENGE,
-  requireAuth: either(oneOf('all', 'writes'), FUNCTION),
+  requireAuth: REQUIRE_RULE,
 }
 
 /** The options, checked and with their defaults. */
@@ -127,6 +129,7 @@ function checkEachScheme(schemes: readonly AuthScheme[]): void {
 export function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
+  if (rule === 'none') return () => false
   return askRule(rule)
 }
 

@@ -16,7 +16,7 @@ export interface ServiceDefaults {
   readonly cacheControl: string | undefined
   readonly authorize: Authorize | undefined
   /** Which requests need credentials; `none` where nothing checks them. */
-  readonly requireAuth: RequireRule | 'none'
+  readonly requireAuth: RequireRule
   /** Reports how far the indexing of a collection is. */
   readonly report: ReportIndexing
 }
@@ -63,7 +63,7 @@ export function completeRoute(
     needsDigests: options.digests === 'required',
     preconditions: options.preconditions ?? 'optional',
     documentation: compileDocumentation(options),
-    requiresCredentials: compileRequire(options.requireAuth),
+    requiresCredentials: options.requireAuth && compileRule(options.requireAuth),
     readsNeedCredentials: compileReadRule(options.requireAuth, defaults.requireAuth),
     credentials: typeof options.requireAuth === 'function' ? 'some' : options.requireAuth,
     authorize: options.authorize ?? defaults.authorize,
@@ -121,11 +121,6 @@ export function restrict(
 ): Partial<Record<Method, Action>> {
   if (methods === undefined) return actions
   return Object.fromEntries(Object.entries(actions).filter(([method]) => methods.includes(method as Method)))
-}
-
-function compileRequire(require: SharedOptions['requireAuth']): Route['requiresCredentials'] {
-  if (require === undefined) return undefined
-  return require === 'none' ? () => false : compileRule(require)
 }
 
 /** What the rules say of reads: most say one thing of all of them. */

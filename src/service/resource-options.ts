@@ -5,7 +5,6 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
   DURATION,
-  either,
   FIELD_VALUE,
   FUNCTION,
   listOf,
@@ -17,7 +16,7 @@ import {
   type ValueRule,
 } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import type { RequestView } from '../core/request-view.ts'
+import { REQUIRE_RULE, type RequireRule } from '../handlers/authentication-options.ts'
 import { isCacheControl } from '../protocol/cache-control.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 
@@ -50,8 +49,8 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    * Want-Content-Digest otherwise. A digest that is sent is always verified: 400 where it differs. Default `'optional'`.
    */
   readonly digests?: 'optional' | 'required'
-  /** Which requests need credentials. Default: what the service's `auth.requireAuth` says. */
-  readonly requireAuth?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
+  /** Which requests need credentials, as in `auth`. Default: what the service's `auth.requireAuth` says. */
+  readonly requireAuth?: RequireRule
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
   readonly authorize?: Authorize<Value>
   /** Refuses a PUT or a PATCH that conflicts with the current state (409); see {@link ConflictHook}. Default: none. */
@@ -152,7 +151,7 @@ export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
   cacheControl: CACHE_CONTROL,
   preconditions: PRECONDITIONS,
   digests: oneOf('optional', 'required'),
-  requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
+  requireAuth: REQUIRE_RULE,
   authorize: FUNCTION,
   conflict: FUNCTION,
   jsonAsMergePatch: BOOLEAN,

@@ -204,6 +204,21 @@ describe('s3Contents with a clock that differs from that of the service', () => 
     const address = await contents.locate!(key, { method: 'GET', headers: {} })
     expect((await fetch(address)).status).toBe(200)
   })
+
+  it('works again after a date that no request could be signed with', async () => {
+    const contents = open()
+    const { key, bytes } = await putOne(contents, 1000)
+    const now = Date.now()
+    service.clockOffset = 8.64e15 - now - 3000
+    await readAll(contents, key, 0, 999).catch(() => {})
+    service.clockOffset = 0
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(now + 10_000)
+    try {
+      expect((await readAll(contents, key, 0, 999)).equals(bytes)).toBe(true)
+    } finally {
+      clock.mockRestore()
+    }
+  })
 })
 
 describe('s3Contents with a service that lists wrongly', () => {

@@ -136,6 +136,12 @@ describe('auth', () => {
     expect((await send({ method })).status).toBe(isSafe ? 200 : 401)
   })
 
+  it('with "none", asks for credentials of no request, and verifies what is sent', async () => {
+    const { send } = await serve({ requireAuth: 'none' })
+    expect((await send({ method: 'DELETE' })).status).toBe(200)
+    expect((await send({ headers: { Authorization: basicCredentials('ada', 'wrong') } })).status).toBe(401)
+  })
+
   it('with a function, asks whatever it says, and where it says nothing', async () => {
     const { send } = await serve({
       requireAuth: ({ path, query, method }) => {

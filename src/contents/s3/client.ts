@@ -88,6 +88,7 @@ const MAX_ATTEMPTS = 4
 const FIRST_PAUSE = 100
 /** Milliseconds. The service allows 15 minutes; a signed address has to end in time, and Date has whole seconds. */
 const CLOCK_TOLERANCE = 30_000
+const YEAR_10000 = Date.UTC(10_000)
 /** Overloads and failures of the service, which end by themselves. */
 const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
 /** The same with statuses of the client: content that got stuck on its way, and two attempts that met. */
@@ -150,8 +151,10 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
 
   /** From here on requests are signed by the clock of the service, where the two differ. */
   function compareClocks(headers: Headers): void {
-    const offset = Date.parse(headers.get('Date') ?? '') - Date.now()
-    if (Math.abs(offset - clockOffset) > CLOCK_TOLERANCE) clockOffset = offset
+    const date = Date.parse(headers.get('Date') ?? '')
+    const offset = date - Date.now()
+    // No request could be signed with a later year, and no response would set it right.
+    if (date < YEAR_10000 && Math.abs(offset - clockOffset) > CLOCK_TOLERANCE) clockOffset = offset
   }
 
   return {
