@@ -1,3 +1,4 @@
+import { isBlob } from './request-content.ts'
 import { UsageError } from './results.ts'
 
 /** Reads content piece by piece. */
@@ -72,7 +73,11 @@ export async function sendContent(
   const send = fetch ?? (globalThis.fetch as Fetch | undefined)
   if (send === undefined) throw new UsageError('There is no global fetch: set the option "fetch" of the client.')
   const { body, onProgress } = content ?? {}
-  if (onProgress === undefined) return withoutText(body, () => send(url, { ...options, body } as FetchOptions))
+  if (onProgress === undefined) {
+    // A Blob of jsdom, which Vitest makes the global one: `fetch` of Node takes it and fails at its `stream`.
+    const sent = (isBlob(body) && !body.stream && (await body.arrayBuffer?.())) || body
+    return withoutText(sent, () => send(url, { ...options, body: sent } as FetchOptions))
+  }
   const blob = body as Blob
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
   if (fetch === undefined && Xhr !== undefined) {

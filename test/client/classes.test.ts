@@ -43,6 +43,27 @@ describe('content of classes that are not the global ones', () => {
     for await (const entry of client.list('/blobs')) expect(entry).toMatchObject({ size: 3 })
   })
 
+  it('is sent where a Blob has no stream, as that of jsdom', async () => {
+    vi.stubGlobal(
+      'Blob',
+      class extends Blob {
+        override stream = undefined as never
+      },
+    )
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const client = createResourceClient<typeof resources>(await serve())
+    for (const [name, content] of Object.entries({
+      blob: new Blob(['text']),
+      text: 'text',
+      bytes: Buffer.from('text'),
+    })) {
+      expectSuccess(await client.upload('/files/{name}', { name }, 'absent', content))
+      const { file } = expectSuccess(await client.download('/files/{name}', { name }))
+      expect(await (await file.blob()).text(), name).toBe('text')
+    }
+    expectSuccess(await client.create('/blobs', new Blob(['text'])))
+  })
+
   it('is a TypeError where the fetch would send its name, such as [object Blob]', async () => {
     const sent = vi.fn((_, res) => res.writeHead(422).end())
     const client = createResourceClient(await start(sent), { fetch: fetchOfText })
