@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import { auth } from '../../src/handlers/auth.ts'
+import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
@@ -112,6 +112,27 @@ describe('fastifyPlugin with a service', () => {
     expect([whole.field('content-encoding'), whole.text]).toEqual([undefined, 'abcdef'])
   })
 
+  it('fails a request for which a hook throws no Error, which Fastify would send as an answer', async () => {
+    const errors: unknown[] = []
+    const thrown = { reason: 'text' }
+    const authorize = () => Promise.reject(thrown)
+    const port = await serve((app) => {
+      app.setErrorHandler((error: Error, _request, reply) => {
+        errors.push(error.cause)
+        return reply.code(500).send()
+      })
+      const resources = { '/users': collection() }
+      const service = createResourceService(memoryStore(), {
+        resources,
+        auth: { schemes, authorize },
+        unexpectedErrors: 'forward',
+      })
+      app.register(fastifyPlugin(service))
+    })
+    expect((await send(port, { target: '/users', fields: [ada] })).status).toBe(500)
+    expect(errors).toEqual([thrown])
+  })
+
   it('works below a prefix with names, and tells it in Location', async () => {
     const port = await serve((app) => app.register(fastifyPlugin(createService()), { prefix: '/t/:tenant' }))
     const answer = await send(port, { method: 'POST', target: '/t/acme/users', fields: [json], body: '{}' })
@@ -204,6 +225,27 @@ describe('fastifyPlugin with a middleware', () => {
       expect([target, (await send(port, { target })).status]).toEqual([target, status])
     }
     expect((await send(port, { target: '/api/before', fields: [ada] })).text).toBe('host')
+  })
+
+  it('asks once about a request, and not at all about a path beside its prefix, or one that auth has no route for', async () => {
+    const asked: string[] = []
+    const authorize: AuthOptions['authorize'] = (_principal, { path }) => asked.push(path) > 0
+    const origins = (origin: string) => asked.push(origin) > 0
+    const port = await serve((app) => {
+      app.register(
+        async (scope) => {
+          scope.register(fastifyPlugin(preflight({ origins })), { prefix: '/b/' })
+          scope.register(fastifyPlugin(auth({ schemes, authorize })), { prefix: '/b/' })
+          scope.get('/b/x', () => 'host')
+        },
+        { prefix: '/a/' },
+      )
+    })
+    const fields = [ada, 'Origin: https://app.example']
+    expect((await send(port, { target: '/a/b/x', fields })).status).toBe(200)
+    expect(asked.splice(0)).toEqual(['https://app.example', '/x'])
+    for (const target of ['/a/b/none', '/a/c']) expect((await send(port, { target, fields })).status).toBe(404)
+    expect(asked).toEqual(['https://app.example'])
   })
 
   it('answers preflights in a scope whose routes know no OPTIONS, with a 404 handler of its own too', async () => {

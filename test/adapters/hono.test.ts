@@ -295,11 +295,32 @@ describe('honoMiddleware', () => {
     client.socket.destroy()
   })
 
+  it('reports no error where a client leaves before it has sent all', async () => {
+    const seen: unknown[] = []
+    const app = new Hono()
+    app.onError((error, context) => {
+      seen.push(error)
+      return context.text('failed', 500)
+    })
+    app.use(async (context, next) => {
+      seen.push('begun')
+      await next()
+      seen.push(context.res.status)
+    })
+    app.use(honoMiddleware(bodyParse()))
+    const client = await openRawClient(await listen(serverOf(app)))
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf')
+    await expect.poll(() => seen).toEqual(['begun'])
+    client.socket.destroy()
+    await expect.poll(() => seen).toEqual(['begun', 200])
+  })
+
   it('sends each challenge in a line of its own', async () => {
     const app = new Hono()
     const schemes = [
       basic({ realm: 'a', accounts: { ada: 'lovelace' } }),
       { ...basic({ realm: 'b', accounts: { ada: 'lovelace' } }), name: 'Other' },
+      { ...basic({ realm: 'c', accounts: { ada: 'lovelace' } }), name: 'Third' },
     ]
     app.use(honoMiddleware(auth({ schemes })))
     const { status, fields } = await send(await listen(serverOf(app)), { target: '/' })
@@ -308,6 +329,7 @@ describe('honoMiddleware', () => {
       [
         ['www-authenticate', 'Basic realm="a", charset="UTF-8"'],
         ['www-authenticate', 'Basic realm="b", charset="UTF-8"'],
+        ['www-authenticate', 'Basic realm="c", charset="UTF-8"'],
       ],
     ])
   })

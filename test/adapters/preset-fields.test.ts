@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
-import { createAdaptorServer } from '@hono/node-server'
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -56,6 +56,24 @@ const hosts: Readonly<Record<string, Create>> = {
     await app.register(fastifyPlugin(handler))
     await app.ready()
     return app.server
+  },
+  async 'the response of Node below Fastify'(handler, fields) {
+    const app = fastify()
+    app.addHook('onRequest', async (_request, { raw }) => {
+      for (const [name, value] of Object.entries(fields)) raw.setHeader(name, value)
+    })
+    await app.register(fastifyPlugin(handler))
+    await app.ready()
+    return app.server
+  },
+  'the response of Node below Hono'(handler, fields) {
+    const app = new Hono<{ Bindings: HttpBindings }>()
+    app.use(async ({ env }, next) => {
+      for (const [name, value] of Object.entries(fields)) env.outgoing.setHeader(name, value)
+      await next()
+    })
+    app.use(honoMiddleware(handler))
+    return createAdaptorServer({ fetch: app.fetch }) as Server
   },
   Hono(handler, fields) {
     const app = new Hono()

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -255,6 +256,30 @@ describe('jwt with jwks', () => {
     pass(5)
     endpoint.respond = sendKeys(first.jwk)
     expect(await ask(token)).toBe(200)
+  })
+
+  it('tells the operator of each failure, and whether the keys of before are used meanwhile', async () => {
+    const stages: unknown[] = []
+    const publish = (event: unknown) => void stages.push((event as { stage: string }).stage)
+    subscribe('http-resource-service:failure', publish)
+    const jwksTimes = { retryAfter: 0 }
+    const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks: endpoint.url, jwksTimes })
+    const messages: string[] = []
+    const end = verifier.watch!(({ message }) => messages.push(message))
+    guarded = await serveGuarded({ schemes: [bearer(verifier)] })
+    const token = make()
+    expect(await ask(token)).toBe(200)
+    endpoint.respond = (_, res) => void res.writeHead(500).end()
+    pass(601)
+    expect(await ask(token)).toBe(200)
+    await vi.waitFor(() => expect(stages).toEqual(['background', 'state']), 30_000)
+    expect(messages.splice(0)).toEqual([expect.stringContaining('the keys fetched before are used for now.')])
+    pass(3600)
+    const { status, headers } = await guarded.send(bearerHeader(token))
+    // A time of less than a second is one: with 0 a client would ask without a pause.
+    expect([status, headers['retry-after'], stages[2]]).toEqual([503, '1', 'background'])
+    end()
+    unsubscribe('http-resource-service:failure', publish)
   })
 
   it('fetches again after a failure though the clock has gone back', async () => {

@@ -1,8 +1,12 @@
 import { getEventListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
 
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 /** A client whose requests are answered in turn; an error is a connection that broke. */
 function answerInTurn(answers: readonly (Response | Error)[], options: ResourceClientOptions = {}) {
@@ -30,6 +34,33 @@ describe('the attempts of a request', () => {
     const { client, requests } = answerInTurn([busy, json({}, '"1"')])
     await expect(client.read('/a')).rejects.toMatchObject({ status: 503 })
     expect(requests).toEqual(['GET'])
+  })
+
+  it('pause longer after each failure, for ten seconds at most, and for as long as Retry-After says (RFC 9110 §10.2.3)', async () => {
+    // The first date is asked for 92.6 s later: a date has whole seconds.
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 1_000_000_000_400 })
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const startTimer = vi.spyOn(globalThis, 'setTimeout')
+    const busy = (retryAfter: string) => () => new Response('', { status: 503, headers: { 'Retry-After': retryAfter } })
+    const afterDate = (time: number) => () => busy(new Date(Date.now() + time).toUTCString())()
+    const answers = [...Array.from({ length: 7 }, () => () => broken), busy('60'), afterDate(5000), afterDate(-5000)]
+    const fetch = async () => {
+      const answer = answers.shift()?.() ?? json({}, '"1"')
+      if (answer instanceof Error) throw answer
+      return answer
+    }
+    const reading = createResourceClient('https://example.org', { fetch, timeout: 7, retries: 10 }).read('/a')
+    await vi.runAllTimersAsync()
+    expectSuccess(await reading)
+    const pauses = startTimer.mock.calls.map(([, time]) => time!).filter((time) => time !== 7)
+    const growing = [200, 400, 800, 1600, 3200, 6400, 10_000]
+    expect(pauses.map(Math.round)).toEqual([...growing, 70_000, 15_000, 10_000])
+  })
+
+  it('have no limit of time where it is infinite', async () => {
+    const fetch = async () => sleep(20, json({}, '"1"'))
+    const read = createResourceClient('https://example.org', { fetch, timeout: Infinity, retries: 0 }).read('/a')
+    expect(await read).toMatchObject({ status: 200 })
   })
 
   it('do not wait for a token once the signal is aborted', async () => {
@@ -125,6 +156,18 @@ describe('the attempts of a request', () => {
     expect(requests).toEqual(['GET', 'PATCH', 'PATCH', 'PATCH', 'GET'])
   })
 
+  it('end with their signal while an upload whose answer was lost is compared with what is there', async () => {
+    const controller = new AbortController()
+    const hang = () => {
+      controller.abort()
+      return new Promise<never>(() => {})
+    }
+    const silent = new Response(new ReadableStream({ pull: hang }, { highWaterMark: 0 }))
+    const { client } = answerInTurn([broken, new Response('', { status: 412 }), silent])
+    const uploading = client.upload('/a', 'absent', 'text', { signal: controller.signal })
+    await expect(uploading).rejects.toMatchObject({ name: 'AbortError' })
+  })
+
   it('may have had an effect where one was sent and the next had no token', async () => {
     let tokens = 0
     const token = async () => {
@@ -155,5 +198,25 @@ describe('the attempts of a request', () => {
     const { file } = expectSuccess(await client.download('/a'))
     await expect(file.blob()).rejects.toThrow('The transfer broke.')
     expect(requests).toEqual(['GET'])
+  })
+})
+
+describe('the wait for accepted work', () => {
+  it('ends with its signal, also before it has asked for the first time', async () => {
+    const { client, requests } = answerInTurn([])
+    const operation = { url: 'https://example.org/a', retryAfter: 60_000 }
+    const waiting = client.wait(operation, { signal: AbortSignal.timeout(1) })
+    await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' })
+    expect(requests).toEqual([])
+  })
+
+  it('looks again after a second where the server says no time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const startTimer = vi.spyOn(globalThis, 'setTimeout')
+    const { client } = answerInTurn([json({ state: 'pending' }, '"1"'), json({ state: 'done' }, '"2"')], { timeout: 7 })
+    const waiting = client.wait({ url: 'https://example.org/a', retryAfter: undefined })
+    await vi.runAllTimersAsync()
+    expectSuccess(await waiting)
+    expect(startTimer.mock.calls.map(([, time]) => time).filter((time) => time !== 7)).toEqual([1000])
   })
 })

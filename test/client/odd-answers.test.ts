@@ -155,6 +155,16 @@ describe('createResourceClient with a server that answers oddly', () => {
     await expect(client.replace('/a', 'any', {})).rejects.toThrow(/redirected/)
   })
 
+  it('takes for the success of a write what the server answers it where it was sent on to (RFC 9110 §15.4.9)', async () => {
+    const base = await start((req, res) => {
+      if (req.url === '/a') return res.writeHead(308, { Location: '/b' }).end()
+      return res.writeHead(req.method === 'PUT' ? 201 : 204).end()
+    })
+    const client = createResourceClient(base)
+    expect(await client.upload('/a', 'any', 'text')).toMatchObject({ ok: true, status: 201 })
+    expect(await client.remove('/a', 'any')).toMatchObject({ ok: true, status: 204 })
+  })
+
   it('ends a list whose pages lead back to one another', async () => {
     let reads = 0
     const base = await start((req, res) => {

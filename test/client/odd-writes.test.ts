@@ -20,12 +20,34 @@ it.each([
   ['0', 0],
   ['many', undefined],
   ['1, 2', undefined],
+  ['', undefined],
 ])('reads a count only where it is one: X-Total-Count %s', async (count, total) => {
   const base = await start((_req, res) => {
     res.writeHead(200, { 'Content-Type': 'application/json', 'X-Total-Count': count }).end('[]')
   })
   const { value } = await createResourceClient(base).list('/a').pages().next()
   expect(value).toEqual({ ok: true, status: 200, items: [], total })
+})
+
+it('reads what was written where the answer is the representation, and has no content', async () => {
+  const base = await start((req, res) => {
+    const fields = { 'Content-Type': 'application/json', 'Content-Location': '/a', ETag: '"1"' }
+    res.writeHead(req.method === 'GET' ? 200 : 204, fields).end(req.method === 'GET' ? '{"n":1}' : undefined)
+  })
+  const { document } = expectSuccess(await createResourceClient(base).replace('/a', 'any', { n: 1 }))
+  expect(document.value).toEqual({ n: 1 })
+})
+
+it('goes on with a list by the relation next, and by no other that has it in its name (RFC 8288 §3.3)', async () => {
+  const links = '</x>; rel="nextish pre-next", </y>; rel=prev; xrel="next", </z>; xrel=next, </b>; rel="last next"'
+  const targets: unknown[] = []
+  const base = await start((req, res) => {
+    targets.push(req.url)
+    const more = req.url === '/a' ? { Link: links } : {}
+    res.writeHead(200, { 'Content-Type': 'application/json', ...more }).end('[]')
+  })
+  for await (const page of createResourceClient(base).list('/a').pages()) expectSuccess(page)
+  expect(targets).toEqual(['/a', '/b'])
 })
 
 it('keeps what it reads again longer than what it read once', async () => {

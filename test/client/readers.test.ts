@@ -62,6 +62,23 @@ describe('the content of a download', () => {
     expect(requests).toEqual(['GET /a'])
   })
 
+  it('is asked for five times more where it breaks without a byte in between', async () => {
+    const nothing = { ...part(2, 4), pieces: [new Error('broken')] }
+    const pieces = ['ab', new Error('broken')]
+    const { client, requests } = answerInTurn({ ...whole(4), pieces }, ...Array.from({ length: 6 }, () => nothing))
+    const { file } = expectSuccess(await client.download('/a'))
+    await expect(textOf(file)).rejects.toThrow('The transfer broke.')
+    expect(requests).toHaveLength(6)
+  })
+
+  it('is over once it is given up, also where it was not whole', async () => {
+    const { client, requests } = answerInTurn({ ...whole(4), pieces: [] }, part(0, 4))
+    const { file } = expectSuccess(await client.download('/a'))
+    await file.cancel()
+    expect(await textOf(file)).toBe('')
+    expect(requests).toEqual(['GET /a'])
+  })
+
   it('is cancelled where it is another part than the one that was asked for', async () => {
     const { client, cancelled } = answerInTurn({ ...part(1, 4), pieces: ['bcd'] }, { ...whole(4), pieces: ['abcd'] })
     const { file } = expectSuccess(await client.download('/a', { resume: { offset: 2, entityTag: '"1"' } }))

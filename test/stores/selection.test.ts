@@ -26,7 +26,7 @@ const without = (property: string, ...values: number[]): Condition => ({ propert
 const by = (property: string, direction: OrderKey['direction']): OrderKey => ({ property, direction })
 
 /** `at` has the order of the names, `kind` another one, and `group` few values. */
-function createCollection(size: number) {
+function createCollection(size: number, index = INDEX) {
   const items = Array.from({ length: size }, (_, i): WindowItem => {
     const values = {
       at: i,
@@ -36,7 +36,7 @@ function createCollection(size: number) {
     }
     return { name: String(i), values, hidden: i % 10 === 0 }
   })
-  const runner = createWindowRunner(INDEX, items)
+  const runner = createWindowRunner(index, items)
 
   /** The names that an array gives. */
   function filterAndSort({ where, orderBy, hidden = false }: Question): string[] {
@@ -60,12 +60,12 @@ function createCollection(size: number) {
       .map(({ name }) => name)
   }
 
-  /** Reads all pages; the first one counts. */
-  function readPages({ where, orderBy, hidden = false }: Question, limit: number) {
+  /** Reads all pages, from a cursor on where there is one; the first one counts. */
+  function readPages({ where, orderBy, hidden = false }: Question, limit: number, start?: string) {
     const pages: string[][] = []
     let total: number | undefined
-    for (let after: string | undefined; ; ) {
-      const query = { index: INDEX, where, orderBy, count: after === undefined }
+    for (let after = start; ; ) {
+      const query = { index, where, orderBy, count: pages.length === 0 }
       const page = runner.run(planPage(query, { after, limit, hidden }, COUNT_STEPS)(1))
       total ??= page.total
       pages.push(page.found.map(({ sortKey }) => sortKey.slice(1)))
@@ -144,6 +144,38 @@ describe('the selection of members of a large collection', () => {
     }
   })
 
+  it('takes a scope of two properties for none where a query has a condition on one of them alone', () => {
+    const { filterAndSort, readPages } = createCollection(30, { ...INDEX, scope: ['group', 'owner'] })
+    const group: Condition = { property: 'group', operator: 'in', values: [0] }
+    for (const where of [[owner('ann')], [group], [group, owner('ann')], [group, owner('ann', 'bob')]]) {
+      for (const orderBy of [[], [by('kind', 'descending')]]) {
+        const question = { where, orderBy }
+        expect(readPages(question, 5).pages.flat(), JSON.stringify(question)).toEqual(filterAndSort(question))
+      }
+    }
+  })
+
+  it('shows nothing but what meets the conditions behind a cursor that a client has made up', () => {
+    const { filterAndSort, readPages } = createCollection(30)
+    const conditions = [at('gt', 7), at('gte', 7), at('lt', 20), at('lte', 20), without('at', 7, 20)]
+    for (const condition of conditions) {
+      for (const direction of ['ascending', 'descending'] as const) {
+        for (const orderBy of [[by('at', direction)], [by('at', direction), by('kind', 'descending')]]) {
+          const where = [condition]
+          const all = filterAndSort({ where, orderBy })
+          for (const value of [3, 7, 12, 20, 25]) {
+            // Of the members with this value none is before the cursor.
+            const cursor = JSON.stringify([value, ...orderBy.slice(1).map(() => 'z'), '0'])
+            const sign = direction === 'ascending' ? 1 : -1
+            const behind = all.filter((name) => sign * (Number(name) - value) >= 0)
+            const { pages } = readPages({ where, orderBy }, 4, cursor)
+            expect(pages.flat(), JSON.stringify([condition, orderBy, cursor])).toEqual(behind)
+          }
+        }
+      }
+    }
+  })
+
   describe('where a page would look at more than 100 000 members', () => {
     const directions: readonly (readonly [string, readonly OrderKey[]])[] = [
       ['ascending', [by('kind', 'ascending')]],
@@ -162,6 +194,17 @@ describe('the selection of members of a large collection', () => {
         expect(total).toBe(expected.length)
         expect(pages.length).toBeGreaterThan(1)
       }
+    })
+
+    it.each([
+      ['of those that are left', without('group', 0, 2, 3, 5, 6)],
+      ['of those that are asked for', { property: 'group', operator: 'in', values: [1, 4] } as Condition],
+    ])('goes on within the members with one value, %s', (_, groups) => {
+      const where = [at('gte', 60_000), at('lt', 66_000), kind('lt', 120_000), groups]
+      const question = { where, orderBy: [by('group', 'descending'), by('kind', 'descending')] }
+      const { pages } = readPages(question, 5000)
+      expect(pages.flat()).toEqual(filterAndSort(question))
+      expect(pages.length).toBeGreaterThan(1)
     })
 
     it.each(directions)(

@@ -32,7 +32,6 @@ export function createCollector(
   return async (stream, signal) => {
     const content = await readUpTo(untilAborted(stream, signal), inlineLimit, 'copy')
     if (!(content instanceof Uint8Array)) return beside.put(content, signal)
-    signal?.throwIfAborted()
     return { size: content.length, body: content, id: undefined }
   }
 
@@ -69,7 +68,6 @@ export function createCollector(
           from += part.length
         }
       }
-      signal?.throwIfAborted()
       // Where inlineLimit is above a batch, some of it may lie in chunks already.
       if (size <= inlineLimit && chunks.id === undefined) return { size, body: buffer.slice(0, used), id: undefined }
       if (used > 0) await append(buffer.subarray(0, used))
