@@ -115,7 +115,8 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
 
 /** The scopes that a request needs, whichever way its path is read. */
 function wantedScopes(scope: NonNullable<BearerOptions['scope']>, exchange: Exchange): readonly string[] {
-  const ask = (request: RequestView): readonly string[] => requireScopes('scope of bearer', atOnce(scope(asJudged(request))))
+  const ask = (request: RequestView): readonly string[] =>
+    requireScopes('scope of bearer', atOnce(scope(asJudged(request))))
   if (exchange.readings === undefined && !exchange.revealsState) return ask(exchange)
   const wanted = new Set<string>()
   const collect = (): void => {
