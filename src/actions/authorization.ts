@@ -3,7 +3,7 @@ import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
 import { refuseRenamedValue } from '../core/options.ts'
-import { asRead, type RequestView } from '../core/request-view.ts'
+import { asJudged, asRead, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import { checkConditions } from './conditions.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -89,7 +89,7 @@ function subjectOf(exchange: ResourceExchange): StoredState {
 
 /** Asks the hook, and for a write whose answer tells the current state a second time, as if it were read. */
 function judge(exchange: ResourceExchange, resource: StoredResource | undefined): MaybePromise<void> {
-  const asked = ask(exchange, exchange, resource)
+  const asked = ask(exchange, asJudged(exchange), resource)
   return exchange.revealsState ? andThen(asked, () => ask(exchange, asRead(exchange), resource)) : asked
 }
 

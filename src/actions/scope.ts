@@ -2,7 +2,7 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
-import type { RequestView } from '../core/request-view.ts'
+import { asJudged, type RequestView } from '../core/request-view.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { type Condition, compareValues, type IndexedValues, indexedValueOf, isIndexedText } from '../stores/lists.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
@@ -34,7 +34,7 @@ function takeScope(exchange: ResourceExchange, indexing: Indexing | undefined): 
   // For every caller: another one sees other items.
   exchange.sharing = 'private'
   return andThen(indexing.load(), () =>
-    andThen(findScope(exchange, exchange.route, exchange), (scope) => {
+    andThen(findScope(exchange, exchange.route, asJudged(exchange)), (scope) => {
       exchange.scope = scope
       // A write must find the very state that is in scope.
       if (scope !== undefined && !isSafeMethod(exchange.method)) exchange.isConditional = true

@@ -5,7 +5,7 @@ import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, describeValue, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
-import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
+import { asJudged, asRead, type Principal, type RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
 import { type AuthResult, type AuthScheme, createMemory, REALM, toPrincipal, type Verdict } from './scheme.ts'
@@ -115,7 +115,8 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
 
 /** The scopes that a request needs, whichever way its path is read. */
 function wantedScopes(scope: NonNullable<BearerOptions['scope']>, exchange: Exchange): readonly string[] {
-  const ask = (request: RequestView): readonly string[] => requireScopes('scope of bearer', atOnce(scope(request)))
+  const ask = (request: RequestView): readonly string[] =>
+    requireScopes('scope of bearer', atOnce(scope(asJudged(request))))
   if (exchange.readings === undefined && !exchange.revealsState) return ask(exchange)
   const wanted = new Set<string>()
   const collect = (): void => {

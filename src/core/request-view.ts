@@ -80,6 +80,14 @@ export function asRead(request: RequestView): RequestView {
 }
 
 /**
+ * A request as the rules see it that decide who may do what: HEAD is a GET to them (RFC 9110 §9.3.2), or one that names GET
+ * alone would refuse the HEAD of what it shows, or show by HEAD what it refuses.
+ */
+export function asJudged(request: RequestView): RequestView {
+  return request.method === 'HEAD' ? asRead(request) : request
+}
+
+/**
  * A request as if it were a GET of another target with the same query: an entry of a listing is judged by it. A class: an
  * object literal with getters costs a hidden class for every entry.
  */

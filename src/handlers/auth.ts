@@ -11,7 +11,7 @@ import { CHECKED_LATER, FUNCTION, LOG } from '../core/option-values.ts'
 import { type OptionTable, refuseRenamedValue } from '../core/options.ts'
 import { createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import { askEachReading, readTarget } from '../core/place.ts'
-import type { AnyRequest, Principal, RequestView } from '../core/request-view.ts'
+import { type AnyRequest, asJudged, type Principal, type RequestView } from '../core/request-view.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { createAuthentication } from './authentication.ts'
 import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from './authentication-options.ts'
@@ -75,7 +75,7 @@ export function auth(options: AuthOptions): Handler {
         if (authorize === undefined) return limitSharing(exchange)
         const verdict = askEachReading<boolean | 'not-found'>(
           exchange,
-          () => authorize(exchange.principal, exchange),
+          () => authorize(exchange.principal, asJudged(exchange)),
           (verdict) => verdict !== true,
         )
         return andThen(verdict, (verdict) => {

@@ -8,7 +8,7 @@ import type { Log } from '../core/operator-log.ts'
 import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
-import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
+import { asJudged, asRead, type Principal, type RequestView } from '../core/request-view.ts'
 import { addPending, createVaryAdder, isFieldList } from '../core/write-head.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
 import { type AuthenticationSettings, compileRule, type HostUser } from './authentication-options.ts'
@@ -47,7 +47,7 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
    */
   function isRequired(exchange: Exchange, rule: (request: RequestView) => boolean): boolean {
     if (isPreflightRequest(exchange) || exchange.path === '*') return false
-    const ask = (): boolean => rule(exchange) || (exchange.revealsState && rule(asRead(exchange)))
+    const ask = (): boolean => rule(asJudged(exchange)) || (exchange.revealsState && rule(asRead(exchange)))
     if (exchange.readings === undefined) return ask()
     return askEachReading(exchange, ask, (isNeeded) => isNeeded) as boolean
   }
