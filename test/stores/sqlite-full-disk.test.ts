@@ -209,6 +209,26 @@ describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
     expect(statSync(spare(disk)).size).toBeGreaterThanOrEqual(2 * MEGABYTE)
   })
 
+  it('takes the room of the log back once the reader has left that let it grow', async () => {
+    const disk = createDisk(8 * MEGABYTE)
+    const { store } = openStore(disk)
+    await write(store, '/a')
+    const reader = new Libsql(join(disk.folder, 'store.db'))
+    closers.push(() => reader.close())
+    // As a backup does.
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM resource_states').get()
+    // Other bytes each time: pages that stay the same are not written.
+    const replace = (round: number) => write(store, '/a', `${round},`.repeat(10_000))
+    for (let round = 100; (await replace(round)) !== 507; round++) expect(round).toBeLessThan(400)
+    reader.exec('COMMIT')
+    for (let round = 400; (await replace(round)) === 507; round++) {
+      expect(round).toBeLessThan(700)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect(statSync(spare(disk)).size).toBeGreaterThanOrEqual(MEGABYTE)
+  })
+
   it('takes the reserve again when there is room (issue 17.5)', async () => {
     const disk = createDisk(64 * MEGABYTE)
     const { store } = openStore(disk, { sweepInterval: 20 })

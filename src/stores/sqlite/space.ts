@@ -115,7 +115,7 @@ export interface Space {
   admit(bytes: number, rows: number, reclaim: () => Swept): void
   /** After an allocation has failed, outside of transactions: gives the reserve up, and empties the log. */
   makeRoom(): void
-  /** Takes the reserve again, as far as there is room. */
+  /** Outside of transactions: takes the reserve again, as far as there is room. */
   tend(): void
 }
 
@@ -132,7 +132,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
 
-  function tend(): void {
+  function takeReserve(): void {
     reserve.take()
     // The log is emptied into the database before it holds more than the reserve could take.
     const pages = Math.floor((reserve.size / 2 - LOG_SLACK) / pageSize)
@@ -140,6 +140,15 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     if (limit === pagesInLog) return
     handle.exec(`PRAGMA wal_autocheckpoint = ${limit}`)
     pagesInLog = limit
+  }
+
+  /** A log that has grown while a backup read the database keeps its size, though all of it is in the database. */
+  function emptyLog(): void {
+    try {
+      handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // What did not fit stays in the log.
+    }
   }
 
   function isWhole(): boolean {
@@ -154,26 +163,26 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
 
     admit(bytes, rows, reclaim) {
       if (isWhole()) return
-      tend()
+      takeReserve()
       if (isWhole()) return
       const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + rows * PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
         if (step < MAX_STEPS && reclaim() !== 'all') continue
+        onShortage()
         throw new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: new Error('The disk is full.') })
       }
     },
 
     makeRoom() {
       reserve.release()
-      try {
-        handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      } catch {
-        // What did not fit stays in the log.
-      }
+      emptyLog()
       onShortage()
     },
 
-    tend,
+    tend() {
+      if (!reserve.isWhole()) emptyLog()
+      takeReserve()
+    },
   }
   return own
 }
