@@ -23,7 +23,7 @@ export function withoutClaims(principal: Principal | undefined): Pick<Principal,
 
 /** What a hook may know of a request. */
 export interface RequestView {
-  /** The method, after X-HTTP-Method-Override where that is enabled. */
+  /** The method, after X-HTTP-Method-Override where that is enabled. Functions that decide rights see GET in place of HEAD. */
   readonly method: string
   /** The decoded path below the mount point. */
   readonly path: string
