@@ -1,7 +1,7 @@
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
 import { LONGEST_TIMER } from '../core/idle-watch.ts'
 import { reportFailure } from '../core/operator-log.ts'
-import type { ResourceStore } from '../stores/types.ts'
+import type { ResourceStore, StoredResource } from '../stores/types.ts'
 
 /** Calls a function at intervals. */
 export interface Poll {
@@ -72,12 +72,22 @@ const PAUSE = 1000
 export function createRecordSweeper(store: ResourceStore, now: () => number, retention: number): Poll {
   let after: string | undefined
 
+  /** A record that cannot be read, since its content is lost for instance, is passed over: the others are removed all the same. */
+  async function isExpired(record: StoredResource): Promise<boolean> {
+    try {
+      return (await readExpiry(record)) <= now()
+    } catch (error) {
+      reportFailure(error)
+      return false
+    }
+  }
+
   async function sweep(): Promise<number | undefined> {
     if (retention === Number.POSITIVE_INFINITY) return undefined
     for (let pages = 0; pages < PAGES; pages++) {
       const page = await store.list(RECORDS, { limit: PAGE, after })
       for (const item of page.items) {
-        if ((await readExpiry(item)) > now()) continue
+        if (!(await isExpired(item))) continue
         await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
       }
       after = page.next

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
 import { formatRecord, makeRepeatable, readRecord } from '../../src/actions/first-answer.ts'
+import { createGoneError } from '../../src/contents/types.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -41,6 +42,26 @@ it('removes the records of answers that have expired, and no other', async () =>
   await vi.advanceTimersByTimeAsync(0)
   await vi.waitFor(async () => expect(await count(store)).toBe(2), 30_000)
   expect(await store.read('idempotency/00002')).toBeDefined()
+  sweeper.close()
+})
+
+it('passes over a record whose content is lost', async () => {
+  const inner = memoryStore()
+  await fill(inner, [NOW - 1, NOW - 1, NOW - 1])
+  const store: ResourceStore = {
+    ...inner,
+    async list(...values) {
+      const { items, next } = await inner.list(...values)
+      const open = () => {
+        throw createGoneError()
+      }
+      return { items: items.map((item, i) => (i === 1 ? { ...item, body: { open } } : item)), ...(next && { next }) }
+    },
+  }
+  const sweeper = createRecordSweeper(store, () => NOW, DAY)
+  sweeper.start()
+  await vi.waitFor(async () => expect(await count(inner)).toBe(1), 30_000)
+  expect(await inner.read('idempotency/00001')).toBeDefined()
   sweeper.close()
 })
 
