@@ -66,14 +66,19 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     options: CreateOptions,
     taken: TakenStreams,
   ): Draft {
-    const place = members.take(collection)
+    let place: MemberPlace
+    let path: string
+    do {
+      place = members.take(collection)
+      path = memberPath(collection, String(place.integer))
+    } while (isResource(read(path))) // a state that no listing shows may have the name
     try {
       const name = String(place.integer)
       const own = typeof content === 'function' ? content(name) : content
       const version = nextVersion()
       const others = options.related?.(name, { version }) ?? NOTHING
       const held = holder.hold(own, others, options, taken)
-      return { place, path: memberPath(collection, name), version, content: own, related: others, held }
+      return { place, path, version, content: own, related: others, held }
     } catch (error) {
       members.release(place)
       throw error

@@ -97,6 +97,17 @@ describe('related resources with a retention in memoryStore', () => {
   })
 })
 
+describe('related resources with a retention and an integer for a name in memoryStore', () => {
+  it('are not overwritten by creations', async () => {
+    const store = memoryStore()
+    await addRecord(store, record('members/2', MINUTE), record('members/3', MINUTE))
+    const created: string[] = []
+    for (let i = 0; i < 2; i++) created.push((await createMember(store, 'members', text('new'))).path)
+    expect(created).toEqual(['members/1', 'members/4'])
+    expect(await store.read('members/2')).toMatchObject({ body: 'record' })
+  })
+})
+
 describe('related resources with a retention in sqliteStore', () => {
   async function open() {
     let time = Date.now()
