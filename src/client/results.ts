@@ -160,11 +160,11 @@ export function parseContent(answer: Answer): JsonValue {
   return value
 }
 
-/** The problem document. A type that is not text does not count (RFC 9457 §3.1). */
+/** The problem document. Members that are not text although they should be do not count (RFC 9457 §3.1). */
 function parseProblem(answer: Answer): JsonObject | undefined {
-  const problem = readJson(answer) as { type?: JsonValue } | undefined
+  const problem = readJson(answer) as Record<string, JsonValue> | undefined
   if (!isJsonObject(problem)) return undefined
-  if (typeof problem.type !== 'string') delete problem.type
+  for (const name of ['type', 'title', 'detail']) if (typeof problem[name] !== 'string') delete problem[name]
   return problem
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createResourceClient, expectSuccess } from '../../src/client.ts'
+import { createResourceClient, expectSuccess, ResponseError } from '../../src/client.ts'
 import { start } from './servers.ts'
 
 type Send = (res: ServerResponse) => void
@@ -89,13 +89,14 @@ describe('the download of an earlier time', () => {
 })
 
 describe('a problem document', () => {
-  it('has the type about:blank where its type is not text (RFC 9457 §3.1)', async () => {
+  it('is without its type, title and detail where they are not text (RFC 9457 §3.1)', async () => {
     const base = await start((_, res) => {
-      const problem = { type: 5, title: 'Not Found', balance: 0 }
+      const problem = { type: 5, title: ['Not Found'], detail: { toString: 1 }, balance: 0 }
       res.writeHead(404, { 'Content-Type': 'application/problem+json' }).end(JSON.stringify(problem))
     })
     const refused = await createResourceClient(base).read('/a')
-    const problem = { type: 'about:blank', status: 404, title: 'Not Found', balance: 0 }
+    const problem = { type: 'about:blank', status: 404, balance: 0 }
     expect(refused).toEqual({ ok: false, status: 404, problem })
+    expect(() => expectSuccess(refused)).toThrow(new ResponseError(404, problem, '404: refused'))
   })
 })
