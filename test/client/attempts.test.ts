@@ -86,6 +86,12 @@ describe('the attempts of a request', () => {
     expect(fetch.mock.lastCall?.[1].headers).not.toHaveProperty('Authorization')
   })
 
+  it('have the token that is empty, so that the server refuses it, and not none', async () => {
+    const fetch = vi.fn<Fetch>(async () => json({}, '"1"'))
+    await createResourceClient('https://example.org', { fetch, token: '' }).read('/a')
+    expect(fetch.mock.lastCall?.[1].headers).toHaveProperty('Authorization', 'Bearer ')
+  })
+
   it('are refused with a TypeError where the function for their header gives Headers, of which a copy is empty', async () => {
     const headers = () => new Headers({ 'X-Api-Key': 'key' }) as never
     const { client, requests } = answerInTurn([], { headers })

@@ -27,6 +27,11 @@ describe('a broken download, where the server answers the range oddly', () => {
     expect(await downloadText(await startBroken(range({}, 'def')))).toBe('abcdef')
   })
 
+  it('continues with a range whose unit is in capitals (RFC 9110 §14.1)', async () => {
+    const headers = { 'Content-Range': 'Bytes 3-5/6' }
+    expect(await downloadText(await startBroken(range(headers, 'def')))).toBe('abcdef')
+  })
+
   it.each<[string, Send]>([
     ['another tag, since the server ignores If-Range', range({ ETag: '"2"' }, 'XYZ')],
     ['a weak tag', range({ ETag: 'W/"1"' }, 'XYZ')],
@@ -98,5 +103,13 @@ describe('a problem document', () => {
     const problem = { type: 'about:blank', status: 404, balance: 0 }
     expect(refused).toEqual({ ok: false, status: 404, problem })
     expect(() => expectSuccess(refused)).toThrow(new ResponseError(404, problem, '404: refused'))
+  })
+
+  it('has the status of the response where it names another one (RFC 9457 §3.1.2)', async () => {
+    const base = await start((_, res) => {
+      res.writeHead(404, { 'Content-Type': 'application/problem+json' }).end('{"status":500}')
+    })
+    const refused = await createResourceClient(base).read('/a')
+    expect(refused).toEqual({ ok: false, status: 404, problem: { type: 'about:blank', status: 404 } })
   })
 })

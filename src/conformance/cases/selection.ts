@@ -175,9 +175,15 @@ export const queryCounts: readonly Case[] = [
     await claimTotal([above], 9)
     await claimTotal([OPEN, above], 3)
     await claimTotal([is('a', 7)], 0)
+    await claimTotal([is('a', 1), is('a', 2)], 0)
+    await claimTotal([above, { property: 'a', operator: 'lt', value: 2 }], 0)
     await remove(store, path(1))
     await put(store, path(4), indexed(INDEX, { a: 3, b: 'done' }))
     await claimTotal([OPEN], 3)
+    const { total } = await listUnder(store, collection, { ...INDEX, version: 'of a', properties: ['a'] }).ask({
+      count: true,
+    })
+    claimEqual(total, 14, 'An index of one property counts all members.')
     const none = listUnder(store, '/none', INDEX)
     await none.claimFound({ count: true }, [], 'A collection without members has none.')
     claimEqual((await none.ask({ count: true })).total, 0, 'The total of no members is 0.')
