@@ -75,7 +75,7 @@ export async function sendContent(
   const { body, onProgress } = content ?? {}
   if (onProgress === undefined) {
     // A Blob of jsdom, which Vitest makes the global one: `fetch` of Node takes it and fails at its `stream`.
-    const sent = (isBlob(body) && !body.stream && (await body.arrayBuffer?.())) || body
+    const sent = isBlob(body) && !body.stream ? await body.arrayBuffer() : body
     return withoutText(sent, () => send(url, { ...options, body: sent } as FetchOptions))
   }
   const blob = body as Blob

@@ -136,13 +136,13 @@ export function createError(answer: Answer, message?: string): ResponseError {
   const { status, isWrite } = answer
   const problem = status < 400 ? undefined : parseProblem(answer)
   const reason = message ?? problem?.['detail'] ?? problem?.['title']
-  const text = typeof reason === 'string' ? `${status}: ${reason}` : `${status}`
+  const text = reason ? `${status}: ${reason}` : `${status}`
   const mayHaveTakenEffect = isWrite && (status < 400 || status >= 500)
   return new ResponseError(status, problem, text, { mayHaveTakenEffect })
 }
 
 /** The media types of JSON (RFC 8259, RFC 6839). */
-const JSON_TYPE = /^\s*(?:(?:application|text)\/json|[^;\s]+\+json)\s*(?:;|$)/i
+const JSON_TYPE = /^\s*((application|text)\/json|[^;\s]+\+json)\s*(;|$)/i
 
 /** The content; `undefined` where it is not JSON. */
 export function readJson({ headers, text }: Answer): JsonValue | undefined {
