@@ -80,8 +80,8 @@ export function asRead(request: RequestView): RequestView {
 }
 
 /**
- * A request as the rules see it that decide who may do what: HEAD is a GET to them (RFC 9110 §9.3.2), or one that names GET
- * alone would refuse the HEAD of what it shows, or show by HEAD what it refuses.
+ * A request as functions that decide rights see it: HEAD is a GET (RFC 9110 §9.3.2). Otherwise one that allows GET alone
+ * would refuse HEAD, and one that refuses GET alone would let HEAD through.
  */
 export function asJudged(request: RequestView): RequestView {
   return request.method === 'HEAD' ? asRead(request) : request
