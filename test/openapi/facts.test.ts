@@ -39,7 +39,10 @@ it('A document of any type whose schema is for JSON may be refused as invalid', 
 
 it('A removal that an outbox may refuse may be forbidden', () => {
   const outbox = () => []
-  const paths = describePaths({ '/a': collection({ outbox, deletion: 'soft' }), '/b': collection({ deletion: 'soft' }) })
+  const paths = describePaths({
+    '/a': collection({ outbox, deletion: 'soft' }),
+    '/b': collection({ deletion: 'soft' }),
+  })
   const { delete: removal } = paths['/a/{id}']
   const refusals = JSON.stringify(removal.responses['403'])
   expect(refusals).not.toBe(JSON.stringify(paths['/b/{id}'].delete.responses['403']))
