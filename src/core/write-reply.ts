@@ -1,6 +1,7 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
 import { closeIterator, giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
@@ -172,12 +173,14 @@ async function writeSource(
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       // Others have their turn, also where nothing but empty chunks follows.
       if (bytes.length === 0) await setImmediate()
-      for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
-        const part = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
+      for (let at = 0, length = 0; at < bytes.length && !exchange.isClosed; at += length) {
+        const left = bytes.length - at
+        length = Math.min(most, rest === 0 && keepsLastByte(exchange, left) ? left - 1 : left)
+        const part = length === bytes.length ? bytes : bytes.subarray(at, at + length)
         const piece = mayBeHeld ? Buffer.from(part) : toOwnBytes(part)
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
-        if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
+        if (rest === 0 && length === left) res.end(piece, written)
         else if (takesMore(exchange, res.write(piece, written)) && dropsCallbacks) written()
         await drain.promise
       }
@@ -193,6 +196,14 @@ async function writeSource(
   } finally {
     await closeIterator(iterator)
   }
+}
+
+/**
+ * Whether the last byte waits until all before it has left. Node pauses a connection whose next request arrives while more waits
+ * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset.
+ */
+function keepsLastByte({ isHttp2, res }: Exchange, left: number): boolean {
+  return !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true && left >= res.writableHighWaterMark
 }
 
 /**

@@ -2,6 +2,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { takeBuffer } from '../../src/core/byte-blocks.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
 import type { WireClient } from './raw-client.ts'
 import {
@@ -12,6 +13,7 @@ import {
   failing,
   HTTP1,
   HUGE,
+  type Listener,
   openOn,
   type Run,
   recordedSource,
@@ -77,6 +79,28 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
       expect((await client.read()).body.equals(all)).toBe(true)
     },
   )
+
+  // Over TLS Node takes a request that follows while more waits for a malformed one, and resets the connection.
+  it('sends the end of large content when nothing waits any more', async () => {
+    const all = Buffer.alloc(3_000_000, CYCLE)
+    const ends: unknown[] = []
+    const watch = (handler: Handler): Listener => {
+      return (req, res) => {
+        const { end } = res
+        res.end = (...args: unknown[]) => {
+          const { length } = args[0] as Uint8Array
+          ends.push({ isShort: length < res.writableHighWaterMark, waits: res.writableNeedDrain })
+          return end.apply(res, args as never)
+        }
+        handler(req, res)
+      }
+    }
+    const { port } = await serveOn(transport, () => contentReply(200, all, TEXT), watch)
+    const client = await open(port)
+    client.send(request('GET'))
+    expect((await client.read()).body.equals(all)).toBe(true)
+    if (transport.name === 'HTTP/1.1 over TLS') expect(ends).toEqual([{ isShort: true, waits: false }])
+  })
 
   it('asks for the next chunk only when the last has left: a source may use one buffer again', async () => {
     const size = 64 * 256 * 1024
