@@ -126,9 +126,10 @@ export class ResourceExchange extends Exchange {
     const { method } = this
     if (isSafeMethod(method)) return false
     if (method === 'PATCH' || this.conditions !== undefined) return true
-    return (
-      method === 'DELETE' && this.route.deleteResponse === 'representation' && this.preferences.return !== 'minimal'
-    )
+    const { deleteResponse, describesFiles, putResponse } = this.route
+    // What is known of files stays when their item is replaced.
+    if (method === 'PUT') return describesFiles && (this.preferences.return ?? putResponse) === 'representation'
+    return method === 'DELETE' && deleteResponse === 'representation' && this.preferences.return !== 'minimal'
   }
 
   // Few requests ask for the values in their path.

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { RequestView } from '../../src/core/request-view.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -211,6 +213,25 @@ describe('PUT of an item with files (issue 17, 9)', () => {
     expect((await put({ title: 'U' }, { ...as('writer'), Prefer: 'return=representation' })).status).toBe(404)
     expect((await put({ title: 'U' }, as('writer'))).status).toBe(204)
     expect((await put({ title: 'V', file: FACTS }, as('admin'))).status).toBe(204)
+  })
+
+  it('answers with what is known of the files only where requireAuth and the scope of bearer allow a GET', async () => {
+    const shown = { Prefer: 'return=representation' }
+    const requireAuth = ({ method }: RequestView) => method === 'GET'
+    await start({}, { auth: { schemes: [bearer(() => true)], requireAuth } })
+    await target.send('POST', '/docs', UPLOAD)
+    expect((await put({ title: 'U' }, shown)).status).toBe(401)
+    expect((await put({ title: 'U' })).status).toBe(204)
+    await target.close()
+
+    const scope = ({ method }: RequestView) => (method === 'GET' ? ['read'] : ['write'])
+    const verify = (token: string) => ({ id: token, claims: { scope: token.replace('+', ' ') } })
+    await start({}, { auth: { schemes: [bearer(verify, { scope })] } })
+    const as = (token: string) => ({ Authorization: `Bearer ${token}` })
+    await target.send('POST', '/docs', { ...UPLOAD, fields: { ...UPLOAD.fields, ...as('write') } })
+    expect((await put({ title: 'U' }, { ...as('write'), ...shown })).status).toBe(403)
+    expect((await put({ title: 'U' }, as('write'))).status).toBe(204)
+    expect((await put({ title: 'U' }, { ...as('write+read'), ...shown })).json()).toMatchObject({ file: FACTS })
   })
 })
 
