@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
-// @ts-expect-error: plain JavaScript
+// @ts-expect-error the demo is JavaScript, as its readers will write it
 import { putPageInFront } from '../examples/demo/front.js'
 import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
