@@ -1,11 +1,16 @@
 import { execFile } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
+// @ts-expect-error the demo is JavaScript, as its readers will write it
+import { putPageInFront } from '../examples/demo/front.js'
 import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
 const run = promisify(execFile)
@@ -41,6 +46,21 @@ describe.each(DEMOS)('examples/%s', (file) => {
     const range = await fetch(`${base}/file.bin`, { headers: { Range: 'bytes=250-252' } })
     expect([...new Uint8Array(await range.arrayBuffer())]).toEqual([250, 0, 1])
     expect(await program.stop()).toBe(0)
+  })
+})
+
+describe('the page of the demo', () => {
+  it('answers what it is asked for while the server closes: a fault would end all that is under way', async () => {
+    const server = createServer()
+    putPageInFront(server, ['https://app.example'])
+    server.prependListener('request', () => void server.close())
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const closed = once(server, 'close')
+    const answer = await fetch(`http://127.0.0.1:${port}/demo/preflights`, { headers: { Connection: 'close' } })
+    expect([answer.status, await answer.json()]).toMatchObject([200, [{ status: 0 }, { status: 0 }]])
+    await closed
   })
 })
 

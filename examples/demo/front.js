@@ -26,7 +26,7 @@ export function putPageInFront(server, origins) {
     }
     if (headers[REASON.toLowerCase()] !== undefined) explain(req, res)
     if (method !== 'GET' && method !== 'HEAD') return passOn()
-    if (url === '/demo/preflights') return sendPreflights(server, origins, res)
+    if (url === '/demo/preflights') return sendPreflights(req.socket, origins, res)
     if (url.split('?', 1)[0] !== '/') return passOn()
     // Two representations: caches have to know what the choice depends on.
     res.setHeader('Vary', 'Accept')
@@ -73,22 +73,19 @@ let isListening = false
  * Sends two preflights to this server, as browsers do for pages of other origins, and answers with what was sent and
  * received. Scripts cannot: browsers keep the fields of a preflight to themselves.
  */
-async function sendPreflights(server, [origin = 'http://localhost:3000'], res) {
-  const preflights = await Promise.all(
-    [origin, 'https://elsewhere.example'].map((from) => sendPreflight(server.address(), from)),
-  )
+async function sendPreflights(socket, [origin = 'http://localhost:3000'], res) {
+  const preflights = await Promise.all([origin, 'https://elsewhere.example'].map((from) => sendPreflight(socket, from)))
   const body = JSON.stringify(preflights)
   res.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }).end(body)
 }
 
-function sendPreflight({ address, port }, origin) {
+/** To where the request came: a server that closes has no address any more. */
+function sendPreflight({ localAddress: host, localPort: port }, origin) {
   const headers = {
     Origin: origin,
     'Access-Control-Request-Method': 'PATCH',
     'Access-Control-Request-Headers': 'content-type,if-match',
   }
-  // What listens on every address is asked on this one.
-  const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address
   const sent = { method: 'OPTIONS', url: '/api/plan', headers }
   return new Promise((resolve) => {
     const preflight = request({ host, port, method: 'OPTIONS', path: sent.url, headers, timeout: 5000 }, (answer) => {

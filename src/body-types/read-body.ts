@@ -56,6 +56,8 @@ export function readBytes<E extends Exchange, Result>(
       watch.moved = true
     }
     const onEnd = (): void => {
+      // Node ends the content of a stream of HTTP/2 that its client has reset with NO_ERROR as well.
+      if (req.aborted) return onClose()
       stopWatch(watch)
       exchange.bodyState = 'read'
       bytes = blocks?.drain() ?? first ?? NO_BYTES
@@ -145,6 +147,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     notifySoon()
   }
   const onEnd = (): void => {
+    if (req.aborted) return onClose()
     exchange.bodyState = 'read'
     try {
       verifier?.verify()

@@ -116,8 +116,12 @@ export function hasUnreadBody(exchange: Exchange): boolean {
  * Ends a stream whose answer is complete. NO_ERROR asks a client that still sends to stop (RFC 9113 §8.1); at once it would
  * cut the answer off.
  */
-export function closeAnswered(stream: ServerHttp2Stream): void {
-  const timer = setTimeout(() => stream.close(0), LINGER).unref()
+export function closeAnswered(req: IncomingMessage, stream: ServerHttp2Stream): void {
+  const timer = setTimeout(() => {
+    stream.close(0)
+    // Node keeps the stream, and its session, until all that has arrived is read.
+    req.resume()
+  }, LINGER).unref()
   stream.once('close', () => clearTimeout(timer))
 }
 
@@ -170,8 +174,8 @@ export function discardUnreadBody(
     if (exchange.sendContinue === undefined) start()
     else stream.once('finish', start)
     // The response before the stream is finished only when the client is. For HEAD Node has ended the stream already.
-    if (stream.writableEnded) closeAnswered(stream)
-    else stream.once('finish', () => closeAnswered(stream))
+    if (stream.writableEnded) closeAnswered(req, stream)
+    else stream.once('finish', () => closeAnswered(req, stream))
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined

@@ -191,7 +191,7 @@ function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
   else {
     stream.once('finish', () => {
       dropRest()
-      closeAnswered(stream)
+      closeAnswered(req, stream)
     })
   }
   return {

@@ -236,6 +236,7 @@ describe('toHttpError', () => {
   it.each([
     ['ENOSPC', 507],
     ['EDQUOT', 507],
+    ['EFBIG', 507],
     ['SQLITE_FULL', 507],
     ['EMFILE', 503],
     ['ENFILE', 503],

@@ -9,22 +9,22 @@ afterEach(() => void vi.useRealTimers())
 
 describe('closeAnswered', () => {
   function open() {
-    const codes: number[] = []
-    return Object.assign(new EventEmitter(), { codes, close: (code: number) => codes.push(code) })
+    const calls: unknown[] = []
+    const stream = Object.assign(new EventEmitter(), { close: (code: number) => calls.push(code) })
+    closeAnswered({ resume: () => calls.push('resume') } as never, stream as never)
+    return { stream, calls }
   }
 
-  it('asks a client that still sends after its answer to stop, a second later (RFC 9113 §8.1)', () => {
-    const stream = open()
-    closeAnswered(stream as never)
+  it('asks a client that still sends after its answer to stop, a second later, and drops the rest (RFC 9113 §8.1)', () => {
+    const { calls } = open()
     vi.advanceTimersByTime(999)
-    expect(stream.codes).toEqual([])
+    expect(calls).toEqual([])
     vi.advanceTimersByTime(1)
-    expect(stream.codes).toEqual([0])
+    expect(calls).toEqual([0, 'resume'])
   })
 
   it('keeps no timer for a stream that has closed', () => {
-    const stream = open()
-    closeAnswered(stream as never)
+    const { stream } = open()
     stream.emit('close')
     expect(vi.getTimerCount()).toBe(0)
   })

@@ -20,21 +20,14 @@ describe('an error of SQLite', () => {
     expect(toHttpError(error)).toMatchObject({ status: 503, cause: error })
   })
 
-  it.each([{ errcode: 13 }, { rawCode: 13 }, { code: 'SQLITE_FULL' }])(
-    'that says that the disk is full is 507: %j',
+  const FULL = [{ errcode: 13 }, { rawCode: 13 }, { code: 'SQLITE_FULL' }]
+  const OF_QUOTA = [{ errcode: 778 }, { rawCode: 4874 }, { code: 'SQLITE_IOERR_WRITE' }]
+  it.each([...FULL, ...OF_QUOTA])(
+    'that says that the disk is full, or that a quota may cause, is 507: %j',
     (properties) => {
       const error = Object.assign(new Error('full'), properties)
       expect([isBusy(error), isOutOfSpace(error)]).toEqual([false, true])
       expect(toHttpError(error)).toMatchObject({ status: 507, cause: error })
-    },
-  )
-
-  it.each([{ errcode: 778 }, { rawCode: 4874 }, { code: 'SQLITE_IOERR_WRITE' }])(
-    'that a quota may cause is a sign of a full disk, and stays what it is: %j',
-    (properties) => {
-      const error = Object.assign(new Error('quota'), properties)
-      expect(isOutOfSpace(error)).toBe(true)
-      expect(toHttpError(error)).toBe(error)
     },
   )
 

@@ -11,6 +11,13 @@ export interface FrameClient {
     lines: readonly (readonly [name: string, value: string])[],
     body?: string,
   ): Promise<{ readonly status: number; readonly body: Buffer }>
+  /** Sends a request with the beginning of its content. @returns resets the stream with an error code (RFC 9113 §6.4) */
+  begin(
+    method: string,
+    path: string,
+    lines: readonly (readonly [name: string, value: string])[],
+    part: string,
+  ): (code: number) => void
   leave(): void
 }
 
@@ -72,27 +79,46 @@ export async function openFrameClient(port: number, isSecure: boolean): Promise<
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   send(SETTINGS, 0, 0, NO_TABLE)
 
+  function open(
+    method: string,
+    path: string,
+    lines: readonly (readonly [name: string, value: string])[],
+    flags: number,
+  ): number {
+    const stream = nextStream
+    nextStream += 2
+    const pseudo = {
+      ':method': method,
+      ':scheme': isSecure ? 'https' : 'http',
+      ':authority': 'a.test',
+      ':path': path,
+    }
+    const fields = [...Object.entries(pseudo), ...lines].map(([name, value]) => formatField(name, value))
+    send(HEADERS, flags, stream, Buffer.concat(fields))
+    return stream
+  }
+
   return {
     async ask(method, path, lines, body) {
-      const stream = nextStream
-      nextStream += 2
       const chunks: Buffer[] = []
       const answer = { status: 0, chunks, settle: (_?: Error): void => {} }
       const done = new Promise<void>((resolve, reject) => {
         answer.settle = (error) => (error === undefined ? resolve() : reject(error))
       })
+      const stream = open(method, path, lines, body === undefined ? END_HEADERS | END_STREAM : END_HEADERS)
       answers.set(stream, answer)
-      const pseudo = {
-        ':method': method,
-        ':scheme': isSecure ? 'https' : 'http',
-        ':authority': 'a.test',
-        ':path': path,
-      }
-      const fields = [...Object.entries(pseudo), ...lines].map(([name, value]) => formatField(name, value))
-      send(HEADERS, body === undefined ? END_HEADERS | END_STREAM : END_HEADERS, stream, Buffer.concat(fields))
       if (body !== undefined) send(DATA, END_STREAM, stream, Buffer.from(body))
       await done
       return { status: answer.status, body: Buffer.concat(chunks) }
+    },
+    begin(method, path, lines, part) {
+      const stream = open(method, path, lines, END_HEADERS)
+      send(DATA, 0, stream, Buffer.from(part))
+      return (code) => {
+        const reason = Buffer.alloc(4)
+        reason.writeUInt32BE(code)
+        send(RST_STREAM, 0, stream, reason)
+      }
     },
     leave: () => void socket.destroy(),
   }

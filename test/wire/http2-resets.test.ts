@@ -1,6 +1,14 @@
 import { once } from 'node:events'
-import { type ClientHttp2Session, connect, constants, type Http2ServerRequest } from 'node:http2'
-import { describe, expect, it } from 'vitest'
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  type Http2ServerRequest,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { collectBytes } from '../../src/body-types/read-body.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
@@ -9,6 +17,8 @@ import { patch } from '../../src/handlers/patch.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { openFrameClient } from './http2-frames.ts'
 import { closeAfterTest, HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
 
 type Create = (onError: (error: unknown) => void) => Handler
@@ -64,6 +74,79 @@ describe('a stream of HTTP/2', () => {
     await new Promise((resolve) => session.ping(resolve))
     stream.close(constants.NGHTTP2_CANCEL)
     expect([await decided, errors]).toEqual(['gone', []])
+  })
+
+  it.each<[string, (reach: () => void) => Handler, string, string]>([
+    [
+      'the hook of a service',
+      (reach) => {
+        const beforeWrite = (value: object) => {
+          reach()
+          return value
+        }
+        return createResourceService(memoryStore(), {
+          resources: { '/users': collection({ beforeWrite }) },
+          https: 'optional',
+        })
+      },
+      'POST',
+      JSON_TYPE,
+    ],
+    ['the function of patch', (reach) => patch({ read: () => ({ document: {} }), write: reach }), 'PATCH', MERGE_PATCH],
+    [
+      'a store that does not look whether the client has left',
+      (reach) => {
+        const store = memoryStore()
+        const write: ResourceStore['write'] = async (path, content) => {
+          const body = await collectBytes(content.body as AsyncIterable<Uint8Array>, 100)
+          reach()
+          return store.write(path, { ...content, body }, { expect: 'any' })
+        }
+        return createResourceService({ ...store, write }, { https: 'optional' })
+      },
+      'PUT',
+      'text/plain',
+    ],
+  ])('that is reset with NO_ERROR in the midst of its content does not get to %s', async (...row) => {
+    const [, create, method, type] = row
+    const reach = vi.fn()
+    const handler = create(reach)
+    let settle: (stream: ServerHttp2Stream) => void
+    const begun = new Promise<ServerHttp2Stream>((resolve) => {
+      settle = resolve
+    })
+    const listener: Listener = (req, res) => {
+      settle((req as unknown as Http2ServerRequest).stream)
+      handler(req, res)
+    }
+    const { port } = await serveOn(
+      HTTP2[0]!,
+      () => undefined,
+      () => listener,
+    )
+    const client = await openFrameClient(port, false)
+    closeAfterTest(() => client.leave())
+    const reset = client.begin(method, '/users', [['content-type', type]], '{"a":1}')
+    const closed = once(await begun, 'close')
+    await immediate() // it is being read
+    reset(constants.NGHTTP2_NO_ERROR)
+    await closed
+    await immediate()
+    expect(reach).not.toHaveBeenCalled()
+  })
+
+  it('is closed once it is answered, however much of its content has arrived and is not read', async () => {
+    const closed: Promise<unknown>[] = []
+    const session = await open((handler) => (req, res) => {
+      closed.push(once((req as unknown as Http2ServerRequest).stream, 'close'))
+      handler(req, res)
+    })
+    const stream = session.request({ ':method': 'PUT', ':path': '/' })
+    stream.on('error', () => {})
+    stream.write(Buffer.alloc(1024 * 1024))
+    const [headers] = await once(stream, 'response')
+    await closed[0]
+    expect(headers[':status']).toBe(200)
   })
 
   it('is closed after the answer to HEAD where the client does not end its request (RFC 9113 §8.1)', async () => {

@@ -129,9 +129,10 @@ const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCK
 /** `SQLITE_IOERR_WRITE` and `SQLITE_IOERR_SHMSIZE`, as numbers and as names. */
 const IO_ERRORS: ReadonlySet<unknown> = new Set([778, 4874, 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_SHMSIZE'])
 
-/** Whether the disk is full, or a write failed with one of the errors that a quota causes. */
+/** Whether the disk is full, or a write failed with one of the errors that a quota or the largest size of a file causes. */
 export function isOutOfSpace(error: unknown): boolean {
   if (codeOf(error) === FULL) return true
+  if (!hasProperties(error)) return false
   const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
   return IO_ERRORS.has(code) || IO_ERRORS.has(rawCode) || IO_ERRORS.has(errcode)
 }
@@ -156,9 +157,9 @@ export function isNoTransaction(error: unknown): boolean {
   return hasProperties(error) && String((error as { message?: unknown }).message).includes('no transaction is active')
 }
 
-/** 503 while another process holds the lock, 507 when the disk is full; any other error as it is. */
+/** 503 while another process holds the lock, 507 when the disk takes no more; any other error as it is. */
 export function toHttpError(error: unknown): unknown {
   if (isBusy(error)) return createUnavailableError(error)
-  if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  if (isOutOfSpace(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   return error
 }
