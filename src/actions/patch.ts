@@ -206,7 +206,7 @@ function requireSameId(exchange: ResourceExchange, before: JsonValue, after: Jso
   if (idMember === undefined || !isJsonObject(after)) return
   const id = idOf(splitPath(exchange.storePath).name, idMember)
   const given = readMember(after, 'id')
-  const isKept = given === id || (given === undefined && isJsonObject(before) && readMember(before, 'id') === undefined)
+  const isKept = given === id || (isJsonObject(before) && given === readMember(before, 'id'))
   if (!isKept) throw invalid([{ pointer: '/id', detail: 'The id of a resource does not change.' }])
 }
 

@@ -147,6 +147,21 @@ describe('PATCH', () => {
     expect((await demo.send('PATCH', '/users/500', jsonOf({ id: 500 }, MERGE_PATCH))).status).toBe(200)
   })
 
+  it('changes an item that was stored with another id, as one of json-server, and leaves that alone', async () => {
+    const body = JSON.stringify({ id: '501', ...USER })
+    await demo.store.write('/users/501', { contentType: 'application/json', body }, { expect: 'any' })
+    const fields = { ...MERGE_PATCH, Prefer: 'return=minimal' }
+    for (const [patch, status] of [
+      [{ id: '502' }, 422],
+      [{ id: null }, 422],
+      [{ role: 'a' }, 204],
+      [{ id: 501 }, 204],
+    ] as const) {
+      expect([patch, (await demo.send('PATCH', '/users/501', jsonOf(patch, fields))).status]).toEqual([patch, status])
+    }
+    expect((await demo.send('GET', '/users/501')).json()).toEqual({ id: 501, ...USER, role: 'a' })
+  })
+
   it('refuses a patch that is malformed with 400 (rows P5, J1, J2, J3, J10, J13, J20, threat 86)', async () => {
     const path = await createUser({ a: 1 })
     for (const patch of [
