@@ -21,7 +21,7 @@ export interface ResourceState<Value = JsonValue> {
 
 /**
  * Whether a request may go on: `true`; `false` for 403; `'not-found'` for 404, where even existence is a secret.
- * Left undefined counts as false.
+ * `undefined` counts as `false`.
  *
  * `current` is the state of the target, read before the hook is called, for every method and with or without
  * `resources`: softly deleted states too; the item where the target is a file of an item; `undefined` where there is

@@ -47,7 +47,7 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
   const key = parseIdempotencyKey(field)
   if (key === undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: 'Idempotency-Key is one string of 1 to 255 visible characters.',
+      detail: 'Idempotency-Key is one string of 1 to 255 visible ASCII characters without " , ; and \\.',
     })
   }
   // Tokens that name no one, as those of a verifier that returns true, have one principal between them.

@@ -61,7 +61,7 @@ const EXPIRED: TokenResult = { outcome: 'rejected', description: 'The token has 
  * Verifies signed JSON Web Tokens (RFC 7519) for `bearer`.
  *
  * A signature is verified once for each token; on later requests only the times and the keys are looked at.
- * @throws TypeError when issuer, audience, algorithms or keys are missing: each is a check that would silently not be made
+ * @throws TypeError when `issuer`, `audience`, or both `keys` and `jwks` are missing: each is a check that would silently not be made
  * @example
  * jwt({ jwks: 'https://login.example/jwks', issuer: 'https://login.example', audience: 'api', algorithms: ['RS256'] })
  */

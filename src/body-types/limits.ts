@@ -6,7 +6,7 @@ import { completeOptions, type OptionTable, resolveOptions } from '../core/optio
 export interface BodyLimits {
   /** Bytes of a body that is parsed as a whole: JSON, forms, patches. Default 8 MiB; may be `Infinity`. */
   readonly bodySize: number
-  /** Nesting of JSON. Default 100. */
+  /** Nesting of JSON. Default 100; more than 1000 counts as 1000. */
   readonly depth: number
   /**
    * Members and array items of JSON together, where it is parsed for a resource or a patch; more is 413. A document that

@@ -78,10 +78,12 @@ export interface RemovalMonitor {
   readonly accepted: string
   /** When it ended. */
   readonly ended?: string
-  /** What an immediate removal would have answered, once it is done. */
-  readonly result?: JsonValue
+  /** What was removed, once it is done. */
+  readonly result?: { readonly deleted: true; readonly id: string | number }
   /** Why it failed. */
   readonly problem?: JsonValue
+  /** Who asked for it; left out where the request had no principal. */
+  readonly principal?: { readonly scheme: string; readonly id: string }
 }
 
 type Removed = Success<200 | 204, { readonly content: JsonValue | undefined }>

@@ -8,9 +8,9 @@ export type AnyResponse = ServerResponse | Http2ServerResponse
 
 /** Who sends the request, as an authentication scheme found out. */
 export interface Principal {
-  /** The scheme that verified the credentials, in lower case. */
+  /** The scheme that verified the credentials, in lower case; `host` for a user that the host has found. */
   readonly scheme: string
-  /** The user name, or the subject of a token. */
+  /** The user name, the subject of a token, or the `id` that a verifier or the host gave. */
   readonly id: string
   /** Claims of a token, or whatever a verifier of the user's own returned. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined

@@ -8,7 +8,7 @@ export const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH'
 /** With QUERY, which collections alone have, and only those that take queries. */
 export const METHODS_AND_QUERY: readonly Method[] = ['GET', 'HEAD', 'QUERY', ...METHODS.slice(2)]
 
-/** Whether a method is safe: the client does not ask for a change of state (RFC 9110 §9.2.1, RFC 10008 §2). */
+/** Whether a method is GET, HEAD, OPTIONS or QUERY: safe (RFC 9110 §9.2.1, RFC 10008 §2). False for TRACE, which this library refuses. */
 export function isSafeMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'QUERY'
 }

@@ -10,7 +10,7 @@ export interface Validators {
    * date is known.
    */
   readonly lastModified?: number | undefined
-  /** Whether the resource changed once only in the second that `lastModified` names (RFC 9110 §8.8.2.2). */
+  /** Whether the resource changed once only in the second that `lastModified` names (RFC 9110 §8.8.2.2). Default: false. */
   readonly dateIsStrong?: boolean | undefined
 }
 
@@ -114,6 +114,7 @@ function isModifiedSince(field: string, current: Validators | undefined, now: nu
 /**
  * Whether an If-Range value still names the current representation (RFC 9110 §13.1.5).
  * A tag must match strongly; a date must be exactly Last-Modified, and strong. Anything else is false.
+ * @param now milliseconds since the epoch, for two-digit years
  */
 export function evaluateIfRange(field: string, current: Validators, now: number): boolean {
   const first = field.charCodeAt(0)

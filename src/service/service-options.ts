@@ -99,14 +99,14 @@ export interface ServiceOptions {
    * resource would have two names. Other spellings are unmatched. Default false.
    */
   readonly strictMount?: boolean
-  /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404. */
+  /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404, or 400 for a malformed target. */
   readonly fallthrough?: boolean
   /** Called with unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
    * Receives `{ level, part, state, message, error }` once when the store, the keys of tokens or the queue of accepted work
-   * stops working or cleartext is refused, and once when it works again. A function that throws does not fail a request.
-   * `false` turns reports off. Default: one line on the console.
+   * stops working or cleartext is refused, and once when it works again; also while existing items are indexed. A function
+   * that throws does not fail a request. `false` turns reports off. Default: one line on the console.
    */
   readonly log?: Log | boolean
   /**

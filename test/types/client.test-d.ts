@@ -14,6 +14,7 @@ const created = await client.create('/users', { name: 'Ada' })
 const accepted = await client.create('/jobs', { pages: 1 })
 const removal = await client.remove('/jobs/{id}', { id: 1 }, 'any')
 const removalOfDocument = await client.remove('/spool/{name}', { name: 'a' }, 'any')
+const { document: monitor } = expectSuccess(await client.wait(expectSuccess(removalOfDocument).operation))
 const read = await client.read('/users/{id}', { id: 1 })
 const edited = await client.edit(user, (value) => value)
 const { file } = expectSuccess(await client.download('/people/{id}/photo', { id: 1 }))
@@ -25,6 +26,9 @@ const album = createResourceClient<typeof albums>('https://api.example')
 declare const foreign: ResourceHandle<'/elsewhere'>
 
 export type Results = [
+  // The members of a monitor, as the OpenAPI description has them.
+  Expect<Equal<typeof monitor.value.principal, { readonly scheme: string; readonly id: string } | undefined>>,
+  Expect<Equal<typeof monitor.value.result, { readonly deleted: true; readonly id: string | number } | undefined>>,
   Expect<Equal<typeof user.value.name, string>>,
   Expect<Equal<typeof user.value.role, 'admin' | 'member'>>,
   // A Date is text in JSON.

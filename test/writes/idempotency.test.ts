@@ -163,6 +163,12 @@ describe('Idempotency-Key', () => {
     expect(await countOf(target, '/users')).toBe(0)
   })
 
+  it.each(['"', ',', ';', '\\'])('says that it cannot have %s: 400 (RFC 9457 §3.1.4)', async (character) => {
+    const { send } = await start()
+    const answer = await send('POST', '/users', jsonOf(USER, keyed(`${KEY}${character}`)))
+    expect([answer.status, answer.json().detail]).toEqual([400, expect.stringContaining(` ${character}`)])
+  })
+
   it('is refused in two field lines: 400 (issue 20, point 1)', async () => {
     const { send } = await start()
     const fields = [
