@@ -98,6 +98,7 @@ function inQuery(name: string, description: string, schema: JsonObject): JsonObj
 /** Whether an answer other than an error may have content. */
 function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: DescribedMethod): boolean {
   if (method === 'POST') return !acceptsItems
+  if (method === 'PUT') return kind !== 'file'
   return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
 }
 

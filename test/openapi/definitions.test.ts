@@ -402,6 +402,13 @@ describe('the parameters of a description', () => {
     expect(parametersOf(collection({ authorize: () => true })).deleted).toBeUndefined()
     expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
+
+  it('do not ask for a digest where PUT of a file answers without content', () => {
+    const { paths } = describeOne(collection({ files: { pic: { replaceable: true } } }))
+    const ofDigests = (method: 'get' | 'put') =>
+      JSON.stringify(paths['/a/{id}/pic'][method].parameters).includes('Want-Repr-Digest')
+    expect([ofDigests('get'), ofDigests('put')]).toEqual([true, false])
+  })
 })
 
 it('the content of one definition and another of that name have components of their own', () => {
