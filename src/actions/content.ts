@@ -202,15 +202,18 @@ export function storedType(exchange: ResourceExchange): string {
   return contentParameters.has('charset') && isDecodedText(exchange) ? withUtf8(field) : field
 }
 
-/** Content with the fields that are stored with it. */
-export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
-  const { contentType, hasJson: isJson } = exchange
+/** Content with the fields that are stored with it. @param contentType default: that of the request */
+export function contentOf(
+  exchange: ResourceExchange,
+  body: Content['body'],
+  contentType: string = exchange.hasJson ? exchange.contentType : storedType(exchange),
+): Content {
   const { storedHeaders } = exchange.route
-  if (storedHeaders.length === 0 && isJson) return { contentType, body }
+  if (storedHeaders.length === 0) return { contentType, body }
   const language = storedHeaders.includes('Content-Language') && exchange.field('content-language')
   const disposition = storedHeaders.includes('Content-Disposition') && exchange.field('content-disposition')
   return {
-    contentType: isJson ? contentType : storedType(exchange),
+    contentType,
     contentLanguage: language ? readLanguages(language) || undefined : undefined,
     filename: disposition ? parseContentDisposition(disposition)?.filename : undefined,
     body,

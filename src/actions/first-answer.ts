@@ -23,8 +23,9 @@ export interface FirstAnswer {
 
 /** Fields that are another each time, or that a repetition has of its own. */
 const NOT_REPEATED: readonly string[] = ['Date', 'Last-Modified']
-/** Fields that describe the content. */
+/** Fields that describe the content, or say that it was wanted (RFC 7240 §3). */
 const OF_CONTENT: readonly string[] = [
+  'Preference-Applied',
   'Content-Type',
   'Content-Length',
   'Content-Location',

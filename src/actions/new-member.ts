@@ -10,6 +10,7 @@ import {
   type RelatedWrite,
   type StoredResource,
 } from '../stores/types.ts'
+import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer } from './keyed-request.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
@@ -92,7 +93,7 @@ export function newMemberOf(
         requireOwnItem(route, base, name)
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
-        const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
+        const content = contentOf(exchange, insertId(valid.text, value, id), 'application/json')
         if (indexing === undefined) return content
         return indexNewMember(indexing, base, name, content, () => ({ id, ...value }), taken)
       },

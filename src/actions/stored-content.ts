@@ -1,5 +1,6 @@
 import { atOnce } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
+import { readProperty } from '../core/options.ts'
 import { encodeText, type RangedBody } from '../core/reply.ts'
 import { formatContentDisposition } from '../protocol/content-disposition.ts'
 import { isInMediaRange, isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -74,7 +75,8 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
       body.read === undefined
         ? undefined
         : (first: number, last: number, buffer?: Uint8Array) => body.read!(first, last, { buffer })
-    return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
+    const sha256 = readProperty(resource, 'sha256')
+    return { size, sha256, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
   }
   const content = typeof body === 'string' ? encodeText(body) : body
   if (content.length === size) return content

@@ -117,7 +117,7 @@ export interface ResourceClient<Resources extends ClientDefinitions | AnyResourc
 
   /**
    * Waits for accepted work, as long as the signal allows, and looks when the server says (Retry-After).
-   * @returns the monitor at the end; its `state` says how the work ended
+   * @returns the accepted item, or the monitor of a removal, at the end; its `state` says how the work ended
    */
   wait<Value>(operation: Operation<Value>, options?: RequestOptions): Promise<WaitResult<Value>>
 }

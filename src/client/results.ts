@@ -33,11 +33,11 @@ export interface ResourceDocument<Value = JsonValue, Path extends string = strin
 
 /** Work that the server has accepted; see `wait`. */
 export interface Operation<Value = JsonValue> {
-  /** Where its monitor is. */
+  /** Where the accepted item is, or the monitor of a removal. */
   readonly url: string
   /** Milliseconds after which the server wants to be asked first, where it said so. */
   readonly retryAfter: number | undefined
-  /** The state of the monitor; a type only. */
+  /** What is read there; a type only. */
   readonly '~value'?: Value
 }
 

@@ -24,7 +24,7 @@ export function addDigests(exchange: Exchange, reply: Reply, digestWhole?: Diges
   if (status !== 200 && status !== 201 && status !== 206) return reply
   const isHead = exchange.method === 'HEAD'
   if (body === undefined && !isHead) return reply
-  const digestSent: DigestWhole = (wanted) => digestContent(exchange, body, selectDigestAlgorithm(wanted))
+  const digestSent: DigestWhole = (wanted) => digestContent(exchange, body, wanted)
   const make = (name: string, digest: DigestWhole): MaybePromise<string | undefined> => {
     const wanted = exchange.field(name)
     return wanted === undefined ? undefined : digest(wanted)
@@ -78,11 +78,12 @@ export function digestKept(wanted: string, sha256: Uint8Array | undefined): stri
 function digestContent(
   exchange: Exchange,
   body: ReplyBody | undefined,
-  algorithm: DigestAlgorithm | undefined,
+  wanted: string,
 ): MaybePromise<string | undefined> {
+  const algorithm = selectDigestAlgorithm(wanted)
   if (algorithm === undefined || body === undefined) return undefined
   if (typeof body === 'string' || body instanceof Uint8Array) return format(algorithm, [body])
-  if (body.size > SHORT) return undefined
+  if (body.size > SHORT) return digestKept(wanted, body.sha256)
   return andThen(readShort(exchange, body), (pieces) => format(algorithm, pieces))
 }
 

@@ -15,6 +15,8 @@ export interface ContentSource {
   readonly size: number
   /** Bytes that it holds in memory until it is sent. Default: one chunk. */
   readonly held?: number
+  /** The SHA-256 digest of it, where it is known. */
+  readonly sha256?: Uint8Array | undefined
   /**
    * Starts reading. The next chunk is asked for only after the previous one has left, so a source may use one
    * buffer repeatedly. Ends early through the iterator's `return`.

@@ -42,8 +42,10 @@ export function digestFields(options?: DigestFieldOptions): Handler {
     run(exchange) {
       const { method } = exchange
       exchange.answersDigests = true
-      if (isSafeMethod(method)) return undefined
-      expectDigests(exchange, required && (CONTENT_METHODS.includes(method) || hasBody(exchange)))
+      const isQuery = method === 'QUERY'
+      if (isSafeMethod(method) && !isQuery) return undefined
+      // A query is not stored.
+      expectDigests(exchange, required && !isQuery && (CONTENT_METHODS.includes(method) || hasBody(exchange)))
       return undefined
     },
     onError,

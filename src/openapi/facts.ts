@@ -117,7 +117,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
     form: collection,
     acceptsItems: collection?.create === 'accepted',
-    redirects: context.store.supports?.redirects === true,
+    redirects: context.store.supports?.redirects === true && !route.showsWork,
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
     restoresByPut: kind === 'item' && deletion === 'soft',

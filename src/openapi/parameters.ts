@@ -87,7 +87,7 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   if (mayAnswerContent(facts, method)) parameters.push(header('Want-Repr-Digest'), header('Want-Content-Digest'))
   if (facts.content[method] !== undefined) parameters.push(header('Content-Digest'), header('Repr-Digest'))
   if (takesKey(facts, method)) parameters.push(describeKey(facts, method, components))
-  if (method === 'PUT' || method === 'POST') for (const name of facts.storedHeaders) parameters.push(header(name))
+  if (method === 'PUT' || method === 'POST') for (const name of findStored(facts)) parameters.push(header(name))
   return { parameters }
 }
 
@@ -95,9 +95,17 @@ function inQuery(name: string, description: string, schema: JsonObject): JsonObj
   return { name, in: 'query', description, schema }
 }
 
+/** Request fields that are stored. Content-Disposition names each file of an item, and is not sent again with JSON. */
+function findStored({ kind, json, storedHeaders }: Facts): readonly string[] {
+  const others = storedHeaders.filter((name) => name !== 'Content-Disposition')
+  const isNamed = kind === 'file' || (json !== 'all' && others.length < storedHeaders.length)
+  return isNamed ? [...others, 'Content-Disposition'] : others
+}
+
 /** Whether an answer other than an error may have content. */
 function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: DescribedMethod): boolean {
   if (method === 'POST') return !acceptsItems
+  if (method === 'PUT') return kind !== 'file'
   return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
 }
 

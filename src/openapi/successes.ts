@@ -98,6 +98,7 @@ function createAnswers(facts: Facts, schemas: Schemas): Successes {
   const isItem = facts.json === 'all'
   const headers: HeaderName[] = ['Location', PREFERRED]
   if (isItem || facts.kind === 'open') headers.push('Content-Location', ...VALIDATORS)
+  if (isItem) headers.push(...contentHeaders(facts))
   const schema = isItem
     ? schemas.of(facts).output
     : facts.kind === 'open'

@@ -36,7 +36,8 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
   readonly deletion?: DeletionMode
   /**
    * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
-   * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
+   * `{ deleted, id }`. `'representation'`: 200 with what was removed, or the confirmation where the store keeps that in
+   * pieces. Default `'none'`.
    */
   readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */

@@ -49,7 +49,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       // What its work cannot change: the id is that of its path, and it never leaves its scope.
       const kept = splitProperties(value, ['id', ...(own?.indexing?.scopeNames ?? [])]).owned
       const next = { ...value, ...members, ...kept }
-      const plain = { contentType: state.contentType, body: JSON.stringify(next) }
+      const { contentType, contentLanguage, filename } = state
+      const plain = { contentType, contentLanguage, filename, body: JSON.stringify(next) }
       const content = indexOwnContent(own, path, plain, next)
       const options = { expect: { version: state.version } }
       const result = await writeChange(store, path, content, options, begin?.(before))

@@ -158,6 +158,7 @@ describe('s3Contents with redirect: true', () => {
         '/notes': collection({ files: { a: {} } }),
         '/pages/{name}': document({}),
         '/settings': singleton({}),
+        '/work': collection({ create: 'accepted', files: { a: {} } }),
       },
     } as const
     const host = await serve(options)
@@ -174,6 +175,26 @@ describe('s3Contents with redirect: true', () => {
     const described = Object.entries(paths as Record<string, { get?: { responses: object } }>)
       .filter(([, { get }]) => get !== undefined && '307' in get.responses)
       .map(([path]) => path)
-    expect(described).toEqual(['/files/{id}', '/notes/{id}', '/notes/{id}/a', '/pages/{name}', '/settings'])
+    expect(described).toEqual([
+      '/files/{id}',
+      '/notes/{id}',
+      '/notes/{id}/a',
+      '/pages/{name}',
+      '/settings',
+      '/work/{id}/a',
+    ])
+  })
+
+  it('sends accepted items itself: the target would neither say when to look again, nor keep caches from answering', async () => {
+    let finish = (): void => undefined
+    const process = () => new Promise<undefined>((resolve) => (finish = () => resolve(undefined)))
+    const work = collection({ create: 'accepted', cacheControl: 'max-age=60', process })
+    const host = await serve({ resources: { '/accepted': work } })
+    closers.push(() => finish())
+    const headers = { 'Content-Type': 'application/json' }
+    const created = await host.send({ method: 'POST', path: '/accepted', headers, body: JSON_TEXT })
+    const answer = await host.send({ path: String(created.headers['location']) })
+    const fields = [answer.headers['retry-after'], answer.headers['cache-control']]
+    expect([created.status, answer.status, ...fields]).toEqual([202, 200, '1', 'no-cache'])
   })
 })

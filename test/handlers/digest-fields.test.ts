@@ -60,6 +60,17 @@ describe('digest before bodyParse', () => {
     expect(reached).toEqual([parsed, parsed])
   })
 
+  it('verifies the content of QUERY, and requires no digest of it, as in a service', async () => {
+    const { send, reached } = await serve(digestFields({ required: true }), bodyParse())
+    const query = (fields: Fields) => send('QUERY', '/', { ...JSON_TYPE, ...fields }, '{}')
+    expect((await query({ 'Content-Digest': digestOf('other') })).status).toBe(400)
+    expect((await query({ 'Content-Digest': 'malformed' })).status).toBe(400)
+    expect(reached).toEqual([])
+    expect((await query({ 'Content-Digest': digestOf('{}') })).status).toBe(201)
+    expect((await query({})).status).toBe(201)
+    expect(reached).toEqual([{}, {}])
+  })
+
   it('has the parser verify content that is empty and has no type', async () => {
     const { send } = await serve(digestFields(), bodyParse())
     const post = (digest: string) => send('POST', '/', { 'Transfer-Encoding': 'chunked', 'Content-Digest': digest })

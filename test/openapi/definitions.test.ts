@@ -402,6 +402,22 @@ describe('the parameters of a description', () => {
     expect(parametersOf(collection({ authorize: () => true })).deleted).toBeUndefined()
     expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
+
+  it('name Content-Disposition where it names what is sent again: files of items, and what is not JSON', () => {
+    const namesOf = (definition: ResourceDefinition, path: string) =>
+      JSON.stringify(describeOne(definition).paths[path].put.parameters).includes('Content-Disposition')
+    const storedHeaders = ['Content-Disposition'] as const
+    expect(namesOf(collection({ files: { pic: { replaceable: true } } }), '/a/{id}/pic')).toBe(true)
+    expect(namesOf(collection({ storedHeaders }), '/a/{id}')).toBe(false)
+    expect(namesOf(collection({ storedHeaders, types: ['*/*'] }), '/a/{id}')).toBe(true)
+  })
+
+  it('do not ask for a digest where PUT of a file answers without content', () => {
+    const { paths } = describeOne(collection({ files: { pic: { replaceable: true } } }))
+    const ofDigests = (method: 'get' | 'put') =>
+      JSON.stringify(paths['/a/{id}/pic'][method].parameters).includes('Want-Repr-Digest')
+    expect([ofDigests('get'), ofDigests('put')]).toEqual([true, false])
+  })
 })
 
 it('the content of one definition and another of that name have components of their own', () => {

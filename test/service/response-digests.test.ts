@@ -142,7 +142,7 @@ describe('Want-* on large content that a store keeps', () => {
   const bytes = Buffer.alloc(3_000_000, 'large content ')
 
   async function serveLarge(store: ResourceStore) {
-    const served = await serve(store, { resources: { '/docs/{name}': document() } })
+    const served = await serve(store, { resources: { '/docs/{name}': document(), '/items': collection() } })
     await served.send('PUT', '/docs/large', ['Content-Type: application/x-test'], bytes)
     return served
   }
@@ -163,6 +163,15 @@ describe('Want-* on large content that a store keeps', () => {
       expect(fieldsOf(wide)).toEqual([digest, undefined])
       const weights = ['Want-Repr-Digest: sha-512=10, sha-256=1', 'Want-Content-Digest: sha-512=10, sha-256=0']
       expect(fieldsOf(await send('GET', '/docs/large', weights))).toEqual([digest, undefined])
+      const json = (subtype: string) => [`Content-Type: application/${subtype}`, ...BOTH]
+      const written = [
+        await send('POST', '/items', json('json'), JSON.stringify({ text: 'x'.repeat(100_000) })),
+        await send('PATCH', '/items/1', json('merge-patch+json'), '{"a":1}'),
+      ]
+      for (const answer of written) {
+        expect(answer.body.length).toBeGreaterThan(100_000)
+        expect(fieldsOf(answer)).toEqual([digestOf(answer.body), digestOf(answer.body)])
+      }
       await store.close?.()
     },
   )

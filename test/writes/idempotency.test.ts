@@ -424,6 +424,10 @@ describe('Idempotency-Key', () => {
     const patched = await patch()
     expect([patched.status, patched.body.length]).toEqual(hasContent ? [200, size] : [204, 0])
     expectReplay(patched, await patch())
+    // RFC 7240 §3: the field names what has been honoured.
+    const preferring = { ...keyed('another-key-of-it'), Prefer: 'return=representation' }
+    const preferred = await send('POST', '/users', jsonOf(value, preferring))
+    expect(preferred.field('preference-applied')).toBe(hasContent ? 'return=representation' : undefined)
   })
 
   const refusals: readonly (readonly [number, string, string, { body?: string; fields?: Record<string, string> }])[] = [

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { document } from '../../src/service/resource-definitions.ts'
-import { startService, type Target } from './support.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { multipartOf, startService, type Target } from './support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())
@@ -94,5 +94,39 @@ describe('PATCH on what is not JSON', () => {
       const fields = { 'Content-Type': 'application/merge-patch+json', ...more }
       expect((await target.send('PATCH', '/docs/t', { fields, body: '{}' })).status).toBe(415)
     }
+  })
+})
+
+describe('Content-Language of an item', () => {
+  const MULTIPART = multipartOf([{ name: 'pic', filename: 'a.png', type: 'image/png', content: 'abc' }])
+
+  it.each([
+    ['JSON', { 'Content-Type': 'application/json' }, '{"a":1}'],
+    ['a form', MULTIPART.fields, MULTIPART.body],
+  ])('is stored by POST of %s, and stays when accepted work has ended', async (_, type, body) => {
+    const storedHeaders = ['Content-Language'] as const
+    target = await startService({
+      resources: {
+        '/items': collection({ storedHeaders, files: { pic: { replaceable: true } } }),
+        '/work': collection({ storedHeaders, files: { pic: {} }, create: 'accepted', process: () => ({ a: 2 }) }),
+      },
+    })
+    const { send } = target
+    const fields = { ...type, 'Content-Language': 'de' }
+    const languageOf = async (path: string) => (await send('GET', path)).field('content-language')
+    const created = await send('POST', '/items', { fields, body: body! })
+    expect([created.status, created.field('content-language'), await languageOf('/items/1')]).toEqual([201, 'de', 'de'])
+    expect((await send('POST', '/work', { fields, body: body! })).status).toBe(202)
+    await expect.poll(async () => (await send('GET', '/work/1')).json().state).toBe('ready')
+    expect(await languageOf('/work/1')).toBe('de')
+  })
+
+  it('is stored by PUT of its file', async () => {
+    const files = { pic: { replaceable: true } }
+    target = await startService({ resources: { '/items': collection({ storedHeaders: ['Content-Language'], files }) } })
+    await target.send('POST', '/items', { fields: { 'Content-Type': 'application/json' }, body: '{}' })
+    const fields = { 'Content-Type': 'image/png', 'Content-Language': 'de' }
+    expect((await target.send('PUT', '/items/1/pic', { fields, body: 'abc' })).status).toBe(201)
+    expect((await target.send('GET', '/items/1/pic')).field('content-language')).toBe('de')
   })
 })
