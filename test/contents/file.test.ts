@@ -37,7 +37,7 @@ describe('fileContents, its own ways', () => {
     const folder = join(directory, key.slice(-2))
     const { size, mode } = await stat(join(folder, key))
     expect([size, mode & 0o777]).toEqual([100_000, 0o600])
-    // Nobody else may put another file in its place, whatever the umask (threat 148).
+    // Another user cannot put a file in its place, whatever the umask (threat 148).
     for (const made of [directory, folder]) expect((await stat(made)).mode & 0o777).toBe(0o700)
   })
 
