@@ -242,6 +242,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ['postgresStore(pool)', () => postgres(new pg.Pool()), 'postgresStore({ pool })'],
   ["postgresStore({ pool: 'postgres://' })", () => postgres({ pool: 'postgres://a' }), 'new Pool() of pg; it is text'],
   ['postgresStore({ pool: Pool })', () => postgres({ pool: pg.Pool }), 'new Pool() of pg; it is the function'],
+  ['postgresStore({ pool: client })', () => postgres({ pool: new pg.Client() }), 'new Pool() of pg; it is an object'],
   [
     'a statementTimeout of text',
     () => postgres({ pool: new pg.Pool(), statementTimeout: '5s' }),

@@ -197,7 +197,8 @@ function joinQuery(query: string, cursor: string): string {
 }
 
 function formatLink(exchange: ResourceExchange, query: string, relation: 'next' | 'first'): string {
-  return `<${formatTarget(exchange, query)}>; rel="${relation}"`
+  // No target has the character, but a client may have spelled the mount with it, and it would end the target.
+  return `<${formatTarget(exchange, query).replaceAll('>', '%3E')}>; rel="${relation}"`
 }
 
 function formatTarget({ mount, path }: ResourceExchange, query: string): string {

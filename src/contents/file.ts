@@ -55,7 +55,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   const fileOf = (key: string): string => join(folderOf(key), key)
 
   async function makeDirectory(): Promise<void> {
-    made = (await mkdir(directory, { recursive: true })) ?? made
+    made = (await mkdir(directory, { recursive: true, mode: 0o700 })) ?? made
     for (let above = directory; made !== undefined && above.length >= made.length; ) {
       above = dirname(above)
       await synchronize(above)
@@ -71,7 +71,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
     })
     await making
     // Not recursive: that reports a full disk as ENOENT.
-    await mkdir(folder).catch(ignorePresent)
+    await mkdir(folder, 0o700).catch(ignorePresent)
     // Also when it was there: another process may have made it and not yet synchronized it.
     await synchronize(directory)
     folders.add(folder)

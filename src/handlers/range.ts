@@ -85,6 +85,11 @@ export function range(
       readTarget(exchange)
       return andThen(source(exchange), (found) => {
         if (found === undefined) return undefined
+        if ((found?.content ?? undefined) === undefined) {
+          throw new TypeError(
+            `range takes { contentType, content }, or undefined where there is none, not ${describeValue(found)}.`,
+          )
+        }
         closeAfterwards(exchange, found.content)
         const reply = createReply(exchange, found, now())
         return exchange.answersDigests && wantsDigests(exchange) ? digestReply(exchange, found, reply) : reply

@@ -29,6 +29,7 @@ const PREFLIGHT_FIELDS = {
   'Access-Control-Allow-Methods': 'GET, HEAD',
   'Access-Control-Allow-Headers': '*',
   'Access-Control-Max-Age': '86400',
+  'Cache-Control': 'no-store',
 }
 const PREFLIGHT = emptyReply(204, Object.entries(PREFLIGHT_FIELDS).flat())
 

@@ -1,7 +1,12 @@
 import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createPostgresChanges } from './postgres/changes.ts'
-import { connectWhenMigrated, createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
+import {
+  connectWhenMigrated,
+  createPostgresConnection,
+  type PostgresClient,
+  type PostgresPool,
+} from './postgres/connection.ts'
 import { createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
 import { createNameSource } from './postgres/names.ts'
@@ -105,6 +110,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
 }
 
 function isPool(value: unknown): value is PostgresPool {
-  const { connect, on } = (value ?? {}) as Partial<PostgresPool>
-  return typeof connect === 'function' && typeof on === 'function'
+  const { connect, on, connection } = (value ?? {}) as Partial<PostgresPool & PostgresClient>
+  // A client of pg has a `connect` too: it gives nothing, and may be called once.
+  return typeof connect === 'function' && typeof on === 'function' && connection === undefined
 }

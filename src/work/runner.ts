@@ -1,5 +1,6 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
+import { logFailure } from '../core/failures.ts'
 import { reportFailure } from '../core/operator-log.ts'
 import { waitAtMost } from '../core/waiting.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
@@ -71,11 +72,13 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   }
 
   async function settleFailure(work: ClaimedWork, error: unknown): Promise<void> {
-    const { attempts } = work.record
+    const { attempts, pattern } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
     if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, attempts - 1))
-    if (!isFinal) publishFailure({ error, stage: 'background', route: work.record.pattern })
+    if (!isFinal) publishFailure({ error, stage: 'background', route: pattern })
+    // As `onError` hears of what a request fails with: not of a store that is away.
+    if (!isHttpError(error)) logFailure(`accepted work of ${pattern}`, error)
     if (!isFinal && attempts < maxAttempts) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1))
       await inTime(queue.postpone(work, pause))

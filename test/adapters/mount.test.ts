@@ -60,6 +60,17 @@ describe('mount', () => {
     }
   })
 
+  it('lets no spelling of a name end the target in Link', async () => {
+    const port = await listen(createServer(mount('/t/:tenant', createService(false))))
+    const fields = ['Content-Type: application/json']
+    for (const _ of [1, 2]) await send(port, { method: 'POST', target: '/t/a/users', fields, body: '{}' })
+    const { status, field } = await send(port, { target: '/t/a>;rel="next",<b/users?limit=1' })
+    expect([status, field('link')]).toEqual([
+      200,
+      expect.stringMatching(/^<\/t\/a%3E;rel="next",<b\/users\?limit=1&after=\w+>; rel="next"$/),
+    ])
+  })
+
   it('makes a handler that can be mounted again, by a host or by itself', async () => {
     const app = express()
     app.use('/a', mount('/b', mount('/:c', createService(false))) as unknown as express.RequestHandler)

@@ -30,12 +30,15 @@ testContents(
 
 describe('fileContents, its own ways', () => {
   it('keeps a file of its own for each key, with its last digits as folder, for its user only', async () => {
-    const directory = await createFolder()
+    const directory = join(await createFolder(), 'made')
     const key = createKey()
     await fileContents({ directory }).put(key, stream(createBytes(100_000, 1), 30_000))
     expect(await readdir(directory)).toEqual([key.slice(-2)])
-    const { size, mode } = await stat(join(directory, key.slice(-2), key))
+    const folder = join(directory, key.slice(-2))
+    const { size, mode } = await stat(join(folder, key))
     expect([size, mode & 0o777]).toEqual([100_000, 0o600])
+    // Another user cannot put a file in its place, whatever the umask (threat 148).
+    for (const made of [directory, folder]) expect((await stat(made)).mode & 0o777).toBe(0o700)
   })
 
   it('lists the remains of a put that was killed, and removes them with their key', async () => {

@@ -407,6 +407,20 @@ describe('range', () => {
     },
   )
 
+  it.each([null, false, 'a film', { contentType: 'text/plain' }, { contentType: 'text/plain', content: null }])(
+    'says what it takes where the function gives something else, as a query that finds no row: %s',
+    async (source) => {
+      const app = express()
+      app.use(range(() => source as never))
+      app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+      const { status, text } = await (await serve(app))('GET', '/')
+      expect([status, text]).toEqual([
+        500,
+        expect.stringContaining('range takes { contentType, content }, or undefined'),
+      ])
+    },
+  )
+
   it('refuses at construction what cannot work', () => {
     expect(() => range(undefined as never)).toThrow(TypeError)
     expect(() => range(() => undefined, { size: 1 } as never)).toThrow('no option "size"')

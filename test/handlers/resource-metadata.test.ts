@@ -164,7 +164,7 @@ describe('bearer with metadata', () => {
       '*',
       '*',
     ])
-    expect(headers['access-control-allow-methods']).toBe('GET, HEAD')
+    expect([headers['access-control-allow-methods'], headers['cache-control']]).toEqual(['GET, HEAD', 'no-store'])
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
       const { status, headers } = await host.send({ method, path: PATH, headers: { 'Content-Length': '0' } })
       expect([method, status, headers['allow']]).toEqual([method, 405, 'GET, HEAD, OPTIONS'])

@@ -133,12 +133,14 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
-  it('is tried again after a failure that may pass, and fails in the end without a word of the reason', async () => {
+  it('is tried again after a failure that may pass, and fails in the end with a reason for the operator alone', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined)
     const attempts: number[] = []
     const target = await start(
       ({ attempt, id }) => {
         if (id === 1) attempts.push(attempt)
         if (id === 1 && attempt === 2) return undefined
+        if (id === 2 && attempt === 2) throw new HttpError(503, 'ERR_UNAVAILABLE')
         throw new Error('secret')
       },
       { maxAttempts: 2 },
@@ -148,7 +150,10 @@ describe('an accepted creation', () => {
     expect(attempts).toEqual([1, 2])
     await target.send('POST', '/jobs', jsonOf({}))
     const failed = await until(target, '/jobs/2', 'failed')
-    expect([failed.json().problem.status, failed.text.includes('secret')]).toEqual([500, false])
+    expect([failed.json().problem.status, failed.text.includes('secret')]).toEqual([503, false])
+    const lines = log.mock.calls.map(([text]) => String(text).split('\n', 1)[0])
+    expect(lines).toEqual(Array(2).fill('http-resource-service: accepted work of /jobs failed: Error: secret'))
+    log.mockRestore()
     await target.close()
   })
 

@@ -84,8 +84,13 @@ describe.each(Object.entries(STORES))(
         expect([path, answer.status]).toEqual([path, 409])
         expect((await target.send('GET', `${path}/1`)).status).toBe(404)
       }
+      // The next item gets another name than the one that was refused.
+      for (const path of ['/years', '/texts']) {
+        const answer = await target.send('POST', path, path === '/texts' ? text : jsonOf({}))
+        expect(answer.field('location')).toBe(`${path}/2`)
+      }
       expect((await target.send('PUT', '/years/1', jsonOf({}, ADMIN))).status).toBe(201)
-      expect((await target.send('POST', '/years', jsonOf({}))).field('location')).toBe('/years/2')
+      expect((await target.send('POST', '/years', jsonOf({}))).field('location')).toBe('/years/3')
       expect((await target.send('POST', '/notes', jsonOf({}))).field('location')).toBe('/notes/1')
       expect((await target.send('POST', '/tokens', jsonOf({}))).status).toBe(201)
     })

@@ -120,11 +120,20 @@ export function createSqliteChanges(
       })
     },
 
-    create({ collection, requires, draft: draftFor }, drafted, findTaken) {
-      return connection.transact((): CreateResult | Draft => {
+    async create({ collection, requires, draft: draftFor }, drafted, findTaken) {
+      const result = await connection.transact((): CreateResult | Draft | { readonly refusal: unknown } => {
         const row = drafted && states.readHead(memberPath(collection, drafted.name))
+        let draft = drafted
         // A client may have written the name while the content came in.
-        const draft = drafted !== undefined && row === undefined ? drafted : draftFor(names.take(collection))
+        if (draft === undefined || row !== undefined) {
+          const name = names.take(collection)
+          try {
+            draft = draftFor(name)
+          } catch (refusal) {
+            // Not thrown here: with the transaction the name would come back, and be refused to every later item as well.
+            return { refusal }
+          }
+        }
         const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const missing = findMissing(requires)
@@ -133,6 +142,8 @@ export function createSqliteChanges(
         const resource = put({ ...draft, path }, undefined, draft.related, taken)
         return 'outcome' in resource ? resource : { outcome: 'created', resource }
       })
+      if ('refusal' in result) throw result.refusal
+      return result
     },
 
     remove(path, { mode, expect, retention, related, relatedWrites: writes, below }, taken) {
