@@ -86,3 +86,56 @@ export const keepsTombstone = mutate((sound) => {
     },
   }
 })
+/** Ends a tombstone by a timer, which nobody stops. */
+export const timedTombstone = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    const { mode, retention } = options
+    const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
+    if (mode === 'tombstone' && retention !== undefined) setTimeout(end, retention).unref()
+    return result
+  },
+}))
+/** The same for records. */
+export const timedRecords = mutate((sound) => ({
+  async write(path, content, options) {
+    const result = await sound.write(path, content, options)
+    for (const { path, retention } of options.related ?? []) {
+      const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
+      if (retention !== undefined) setTimeout(end, retention).unref()
+    }
+    return result
+  },
+}))
+export const removesByPrefix = mutate((sound) => ({
+  async remove(path, options) {
+    const { expect } = options
+    const state = await sound.read(path)
+    const isSame = typeof expect === 'object' && isResource(state) && state.version.startsWith(expect.version)
+    return sound.remove(path, isSame ? { ...options, expect: 'present' } : options)
+  },
+}))
+export const noTombstoneWithHidden = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    return options?.hidden === true && !isResource(state) ? undefined : state
+  },
+}))
+export const hiddenSinceEver = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    const isHidden = isResource(await sound.read(path, { hidden: true }))
+    return isHidden && state !== undefined && !isResource(state) ? { ...state, removedAt: 0 } : state
+  },
+}))
+/** Leaves hidden members out of a page that they have had a place on. */
+export const hidesAfterLimit = mutate((sound) => ({
+  async list(collection, options) {
+    const page = await sound.list(collection, { ...options, hidden: true })
+    return { ...page, items: page.items.filter(({ hidden }) => options.hidden === true || hidden !== true) }
+  },
+}))
+/** Looks at the signal of a stage only while content comes in. */
+export const stagesAfterAbort = mutate((sound) => ({
+  stage: (body, options) => sound.stage!(body, options?.signal?.aborted === true ? {} : options),
+}))
