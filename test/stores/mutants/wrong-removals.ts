@@ -86,7 +86,7 @@ export const keepsTombstone = mutate((sound) => {
     },
   }
 })
-/** Ends a tombstone by a timer, which nobody stops. */
+/** Ends a tombstone by a timer that the next write does not stop. */
 export const timedTombstone = mutate((sound) => ({
   async remove(path, options) {
     const result = await sound.remove(path, options)
