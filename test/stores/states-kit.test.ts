@@ -180,6 +180,12 @@ const MUTANTS = [
     'Two states of a related path have this date, and yet it is called strong.',
   ],
   [
+    'countsNoReferences',
+    states.countsNoReferences,
+    'keeps one value at several paths, for each of them',
+    'A value went from one path with its removal from another. The size is wrong.',
+  ],
+  [
     'timedTombstone',
     removals.timedTombstone,
     'forgets a tombstone after its retention',
