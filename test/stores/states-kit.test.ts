@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import * as pages from './mutants/reused-page.ts'
 import * as removals from './mutants/wrong-removals.ts'
 import * as states from './mutants/wrong-states.ts'
 import { testMutants } from './test-mutants.ts'
@@ -226,6 +227,36 @@ const MUTANTS = [
     removals.stagesAfterAbort,
     'leaves nothing of staged content whose stream breaks off or whose signal aborts',
     'Content was staged although its signal had been aborted before.',
+  ],
+  [
+    'pagesWithoutHidden',
+    pages.pagesWithoutHidden,
+    'lists hidden resources, marked and in their place, only when asked',
+    'A listing with hidden resources has all of them, marked, in order.',
+  ],
+  [
+    'pagesAfterCreation',
+    pages.pagesAfterCreation,
+    'gives another page object once anything on the page has changed',
+    'A page has changed, and is still the same object',
+  ],
+  [
+    'pagesAfterHiding',
+    pages.pagesAfterHiding,
+    'gives another page object once anything on the page has changed',
+    'A page has changed, and is still the same object',
+  ],
+  [
+    'pagesAfterRelated',
+    pages.pagesAfterRelated,
+    'writes related paths with the write, whatever their state',
+    'Related members are listed like any other.',
+  ],
+  [
+    'statesBelow',
+    pages.statesBelow,
+    'removes with a path everything below it, at any depth, without a trace',
+    'Something below a removed path has left a trace.',
   ],
 ] as const
 

@@ -177,10 +177,12 @@ export const hiding: readonly Case[] = [
       claimEqual(pathsOf(items), visiblePaths, 'Hidden resources are not listed unasked.')
       claimEqual(next, undefined, 'There is no next page where all that is left is hidden.')
     }
-    const all = await listAll(store, collection, 3, true)
-    const found = all.map((item) => (item.hidden === true ? `${item.path} hidden` : item.path))
     const expected = range(1, 12).map((name) => path(name) + ([2, 3, 7, 12].includes(name) ? ' hidden' : ''))
-    claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
+    for (const limit of [3, 20]) {
+      const all = await listAll(store, collection, limit, true)
+      const found = all.map((item) => (item.hidden === true ? `${item.path} hidden` : item.path))
+      claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
+    }
   }),
   it('keeps large content of a hidden resource', { needs: ['contents'] }, async ({ store, path }) => {
     const bytes = createBytes(700_000, 8)
