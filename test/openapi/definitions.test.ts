@@ -175,7 +175,7 @@ describe('the schemas of a description', () => {
     expect(schemas.A.anyOf).toEqual([{ type: 'string' }, { $ref: '#/components/schemas/A.Tree' }])
   })
 
-  it('are no whole definition where they refer to a place within one', () => {
+  it('follow a reference to a place within a definition, where it is the whole schema', () => {
     const jsonSchema: JsonObject = {
       $ref: '#/$defs/Tree/properties/leaf',
       $defs: { Tree: { properties: { leaf: { type: 'object' } } } },

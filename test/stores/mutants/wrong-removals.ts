@@ -86,17 +86,22 @@ export const keepsTombstone = mutate((sound) => {
     },
   }
 })
-/** Ends a tombstone by a timer that the next write does not stop. */
-export const timedTombstone = mutate((sound) => ({
-  async remove(path, options) {
-    const result = await sound.remove(path, options)
-    const { mode, retention } = options
-    const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
-    if (mode === 'tombstone' && retention !== undefined) setTimeout(end, retention).unref()
-    return result
-  },
-}))
-/** The same for records. */
+/** Remembers when a tombstone ends, also when its path is written anew. */
+export const timedTombstone = mutate((sound) => {
+  const ends = new Map<string, number>()
+  return {
+    remove(path, options) {
+      const { mode, retention } = options
+      if (mode === 'tombstone' && retention !== undefined) ends.set(path, Date.now() + retention)
+      return sound.remove(path, options)
+    },
+    read(path, options) {
+      const end = ends.get(path) ?? Number.POSITIVE_INFINITY
+      return Date.now() < end ? sound.read(path, options) : undefined
+    },
+  }
+})
+/** Removes a record by a timer that the next write does not stop. */
 export const timedRecords = mutate((sound) => ({
   async write(path, content, options) {
     const result = await sound.write(path, content, options)
