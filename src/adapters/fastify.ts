@@ -34,9 +34,7 @@ const adapt = createAdapter<FastifyReplyLike, void>({
     const res = reply.raw as ServerResponse
     if (res.headersSent) return
     // What hooks have set lives on Fastify's reply only.
-    for (const [name, value] of Object.entries(reply.getHeaders())) {
-      if (value !== undefined) res.setHeader(name, value as string)
-    }
+    for (const [name, value] of Object.entries(reply.getHeaders())) res.setHeader(name, value as string)
   },
   fail(reply, error) {
     reply.send(error instanceof Error ? error : new Error('A request failed.', { cause: error }))

@@ -44,6 +44,10 @@ export function claimResource(state: StoredState, sentence: string): StoredResou
 export function claimTombstone(state: StoredState, path: string, sentence: string): void {
   claim(state !== undefined && !isResource(state), `${sentence} Found: ${show(state)}.`)
   claimEqual(state.path, path, `${sentence} It is that of another path.`)
+  const { removed, removedAt } = state
+  claimEqual(removed, true, 'A tombstone says that the resource was removed.')
+  const isTime = Number.isInteger(removedAt) && Math.abs(removedAt - Date.now()) < 600_000
+  claim(isTime, `A tombstone says when the resource was removed, in milliseconds; ${removedAt} is not that time.`)
 }
 
 export async function claimContent(state: StoredState, content: Content, sentence: string): Promise<void> {

@@ -287,6 +287,18 @@ describe('fastifyPlugin with a middleware', () => {
     )
   })
 
+  it('leaves content that has been read to its end for a hook behind it that reads the payload', async () => {
+    const port = await serve(async (app) => {
+      await app.register(fastifyPlugin(bodyParse()))
+      app.addHook('preParsing', (_request, _reply, payload, done) => {
+        payload.on('end', () => done(null, payload)).resume()
+      })
+      app.post('/echo', ({ body }) => body)
+    })
+    const answer = await send(port, { method: 'POST', target: '/echo', fields: [json], body: '{"a":1}' })
+    expect([answer.status, String(answer.body)]).toEqual([200, '{"a":1}'])
+  })
+
   it('fails a request whose content another parser waits for, instead of waiting too', async () => {
     const errors: string[] = []
     const port = await serve((app) => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -59,6 +60,18 @@ describe('a download', () => {
       res.writeHead(200, { ETag: '"1"', 'Content-Encoding': 'gzip', 'Content-Length': coded.length }).end(coded)
     })
     expect(await downloadText(base)).toBe('abc'.repeat(1000))
+  })
+
+  it('is not continued where its content is coded: ranges count the bytes on the wire', async () => {
+    const coded = gzipSync(randomBytes(100_000))
+    const ranges: (string | undefined)[] = []
+    const base = await start((req, res) => {
+      ranges.push(req.headers.range)
+      res.writeHead(200, { ETag: '"1"', 'Content-Encoding': 'gzip', 'Content-Length': coded.length })
+      res.write(coded.subarray(0, 50_000), () => setTimeout(() => res.destroy(), 20))
+    })
+    await expect(downloadText(base)).rejects.toThrow('The transfer broke.')
+    expect(ranges).toEqual([undefined])
   })
 
   it('goes on however often it breaks, as long as each time brings some bytes', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, open, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -5,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createBytes } from '../../src/conformance/samples.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { openFile, type RangeReader, type RangeSource, range } from '../../src/handlers/range.ts'
@@ -456,6 +458,39 @@ describe('openFile', () => {
       expect((await send('GET', name)).status).toBe(404)
     }
     server.close()
+  })
+
+  it('has no file for a pipe, and does not wait for what writes to it', async () => {
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const opening = openFile(pipe, { contentType: TYPE })
+    let isOpened = false
+    // Otherwise the process could not end: a thread would wait for it.
+    const writing = setTimeout(async () => {
+      isOpened = true
+      await (await open(pipe, 'r+')).close()
+    }, 10_000)
+    expect([await opening, isOpened]).toEqual([undefined, false])
+    clearTimeout(writing)
+  })
+
+  it('reads exactly the bytes asked for, in pieces, and serves an empty file', async () => {
+    const bytes = createBytes(300_000, 1)
+    await writeFile(join(folder, 'large'), bytes)
+    const { content } = (await openFile(join(folder, 'large'), { contentType: TYPE }))!
+    const { open, close } = content as RangeReader
+    for (const [first, last] of [
+      [1, 65_536],
+      [7, 200_006],
+    ] as const) {
+      const pieces: Buffer[] = []
+      for await (const piece of open(first, last)) pieces.push(Buffer.from(piece))
+      expect(Buffer.concat(pieces).equals(bytes.subarray(first, last + 1))).toBe(true)
+    }
+    await close!()
+    await writeFile(join(folder, 'empty'), '')
+    const answer = await (await start())('GET', '/empty')
+    expect([answer.status, answer.field('content-length')]).toEqual([200, '0'])
   })
 
   it('sends one version, although the file is replaced meanwhile (threat 56)', async () => {

@@ -175,6 +175,15 @@ describe('the schemas of a description', () => {
     expect(schemas.A.anyOf).toEqual([{ type: 'string' }, { $ref: '#/components/schemas/A.Tree' }])
   })
 
+  it('follow a reference to a place within a definition, where it is the whole schema', () => {
+    const jsonSchema: JsonObject = {
+      $ref: '#/$defs/Tree/properties/leaf',
+      $defs: { Tree: { properties: { leaf: { type: 'object' } } } },
+    }
+    const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
+    expect(schemas.A).toEqual({ $ref: '#/components/schemas/A.Tree/properties/leaf' })
+  })
+
   it('follow references to places within definitions and within the schema itself', () => {
     const jsonSchema: JsonObject = {
       type: 'object',

@@ -85,6 +85,29 @@ describe('the description of a collection that takes queries', () => {
     })
   })
 
+  it('has no type of what stands deeper for the property that it stands in', () => {
+    const query = { author: { type: 'string', pointer: '/author/name' } } as const
+    const document = describeTasks({}, { query })
+    expect(JSON.stringify(at(document, 'components', 'schemas'))).not.toContain('author')
+  })
+
+  it('takes the names of properties literally in the pattern of sort', () => {
+    const query = { 'a.b': { type: 'number' }, $c: { type: 'number' } } as const
+    const { parameters } = at(describeTasks({}, { query }), 'paths', '/tasks', 'get') as {
+      parameters: readonly JsonObject[]
+    }
+    const { pattern } = at(parameters.find(({ name }) => name === 'sort')!, 'schema') as { pattern: string }
+    for (const sort of ['a.b', '-$c,a.b']) expect(sort).toMatch(new RegExp(pattern))
+    expect('axb').not.toMatch(new RegExp(pattern))
+  })
+
+  it('has Accept-Query where lists take queries, and only there', () => {
+    const headersOf = (more?: typeof options) =>
+      Object.keys(at(describeTasks({ version: '3.2' }, more), 'paths', '/tasks', 'get', 'responses', '200', 'headers'))
+    expect(headersOf()).toContain('Accept-Query')
+    expect(headersOf({})).not.toContain('Accept-Query')
+  })
+
   it('has QUERY in 3.2, and only there', () => {
     expect(at(describeTasks(), 'paths', '/tasks')).not.toHaveProperty('query')
     const query = at(describeTasks({ version: '3.2' }), 'paths', '/tasks', 'query')
@@ -101,9 +124,11 @@ describe('the description of a collection that takes queries', () => {
     ])
     const form = at(query, 'requestBody', 'content', 'application/x-www-form-urlencoded')
     expect(form['encoding']).toHaveProperty('status', { style: 'form', explode: true })
-    expect(Object.keys(at(form, 'schema', 'properties'))).toEqual(
+    const names = Object.keys(at(form, 'schema', 'properties'))
+    expect(names).toEqual(
       expect.arrayContaining(['status', 'dueAt[gte]', 'ssn[prefix]', 'limit', 'after', 'sort', 'count']),
     )
+    expect(names).not.toContain('status[]')
     const headers = at(query, 'responses', '200', 'headers')
     expect(Object.keys(headers)).toEqual(expect.arrayContaining(['ETag', 'Link', 'Location', 'X-Total-Count']))
   })

@@ -285,13 +285,17 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const place = await createPlace()
       await place.open({ sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
       for (const change of [-1, 1]) {
-        const contents = sound(place.directory, ({ open }) => ({
-          open: (key, first, last) => open(key, first, Math.min(last + change, LARGE.length - 1)),
+        const contents = sound(place.directory, ({ open, read }) => ({
+          open: (key, first, last) => open(key, first, last + change),
+          read: (key, first, last, options) => read!(key, first, last + change, options),
         }))
         const store = place.open({ contents, sweepInterval: 0 })
         const { body } = (await store.read('/a')) as StoredResource
-        const read = async () => readWhole((body as LargeBody).open(0, 99_999))
-        await expect(read()).rejects.toMatchObject({ status: 503 })
+        const readings = [
+          async () => readWhole((body as LargeBody).open(0, 99_999)),
+          async () => (body as LargeBody).read!(0, 9999),
+        ]
+        for (const read of readings) await expect(read()).rejects.toMatchObject({ status: 503 })
       }
     })
 
@@ -374,10 +378,35 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
           return stored
         },
       }))
-      const store = place.open({ contents, grace: 100, sweepInterval: 20 })
+      const store = place.open({ contents, grace: 100, sweepInterval: 0 })
       expect(await store.moveContents()).toBe(0)
+      // That of the chunks, and that of what was put.
+      const [row] = await place.query('SELECT count(*) AS n FROM resource_contents WHERE expires IS NOT NULL')
+      expect(Number(row!['n'])).toBe(2)
+      const other = place.open({ grace: 100, sweepInterval: 20 })
+      expect(await readBytes((await other.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
       await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 30_000)
-      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
+    })
+
+    it('passes over content that is replaced and swept while it moves', async () => {
+      const place = await createPlace()
+      const filling = place.open({ contents: undefined as never, sweepInterval: 0 })
+      for (const path of ['/a', '/b']) await filling.write(path, upload(LARGE), { expect: 'any' })
+      const before = place.open({ contents: undefined as never, grace: 0, sweepInterval: 20 })
+      const contents = sound(place.directory, ({ put }) => ({
+        async put(...values) {
+          const small = binary(Buffer.from('small'))
+          const { outcome } = await before.write('/replaced', small, { expect: 'absent' })
+          if (outcome === 'created') {
+            await before.write('/a', small, { expect: 'any' })
+            const count = async () => (await place.query('SELECT count(*) AS n FROM resource_contents'))[0]!['n']
+            // The row of /b, and that of what is put.
+            await vi.waitFor(async () => expect(Number(await count())).toBe(2), 30_000)
+          }
+          return put(...values)
+        },
+      }))
+      expect(await place.open({ contents, sweepInterval: 0 }).moveContents()).toBe(1)
     })
 
     it('ends a move with the reason of the signal, goes on with the rest later, and needs the option', async () => {

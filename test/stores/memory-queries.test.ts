@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { range } from '../../src/conformance/samples.ts'
 import { isPromise } from '../../src/core/maybe-promise.ts'
 import type { CollectionIndex, ListQuery } from '../../src/stores/lists.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -50,6 +51,29 @@ describe('memoryStore, queries', () => {
     fill(store, 50, INDEX)
     expect(isPromise(list(store))).toBe(false)
     expect(list(store, { count: true }).total).toBe(50)
+  })
+
+  it.each(['ascending', 'descending'] as const)('goes on in a large group behind a cursor: %s', async (direction) => {
+    const store = memoryStore()
+    const values = (i: number) => ({ due: (i + 300) % 600, owner: 'ada', status: i < 300 ? 'a' : 'b' })
+    for (let i = 0; i < 600; i++) {
+      const content = { contentType: 'application/json', body: '{}' }
+      store.create('/tasks', { ...content, indexed: { index: INDEX, values: values(i) } })
+    }
+    const orderBy = [
+      { property: 'status', direction },
+      { property: 'due', direction: 'ascending' },
+    ] as const
+    const found: unknown[] = []
+    let after: string | undefined
+    for (let pages = 0; pages < 9; pages++) {
+      const page = list(store, { orderBy }, { limit: 70, after })
+      found.push(...page.items.map(({ indexed }) => indexed!.values['due']))
+      after = page.next
+    }
+    expect(after).toBeUndefined()
+    const groups = [range(300, 599), range(0, 299)]
+    expect(found).toEqual((direction === 'ascending' ? groups : groups.reverse()).flat())
   })
 
   it('reads a page by scope, one equality and one order as fast from 100 000 members as from 2 000', MEASURED, () => {

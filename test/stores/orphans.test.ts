@@ -75,6 +75,7 @@ describe('createOrphanSearch', () => {
   })
 
   it('passes over what could not be removed until it has looked at all, so that it keeps no other content waiting', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
     const { content, removed, search } = createSearch(Array.from({ length: 1200 }, (_, i) => [String(i), 2 * GRACE]))
     const attempts = { first: 0, second: 0 }
     const refuse = (name: keyof typeof attempts) => async () => {
@@ -89,6 +90,9 @@ describe('createOrphanSearch', () => {
     await search.step()
     expect(removed).toHaveLength(1198)
     expect(attempts).toEqual({ first: 1, second: 1 })
+    vi.advanceTimersByTime(GRACE)
+    await expect(search.step()).rejects.toThrow('The object is locked.')
+    expect(attempts).toEqual({ first: 2, second: 1 })
   })
 
   it('ends its list when it is closed, and when a removal fails, which it passes on', async () => {

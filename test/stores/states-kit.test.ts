@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import * as pages from './mutants/reused-page.ts'
 import * as removals from './mutants/wrong-removals.ts'
 import * as states from './mutants/wrong-states.ts'
 import { testMutants } from './test-mutants.ts'
@@ -62,7 +63,7 @@ const MUTANTS = [
   [
     'sizeInCharacters',
     states.sizeInCharacters,
-    'keeps every byte: all 256 values, U+0000, text beyond ASCII, nothing at all',
+    'keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all',
     'Sample 1 came back changed. The size is wrong.',
   ],
   [
@@ -142,6 +143,120 @@ const MUTANTS = [
     removals.tombstonesForAll,
     'finds nothing to remove where nothing is',
     'Erasing must leave nothing.',
+  ],
+  [
+    'listsNoDescription',
+    states.listsNoDescription,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'contentEncoding was not kept.',
+  ],
+  [
+    'createsWithoutDescription',
+    states.createsWithoutDescription,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'contentEncoding was not kept.',
+  ],
+  [
+    'lowerTypes',
+    states.lowerTypes,
+    'keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all',
+    'came back changed. The media type is another.',
+  ],
+  [
+    'withoutMark',
+    states.withoutMark,
+    'keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all',
+    'came back changed. The size is wrong.',
+  ],
+  [
+    'hiddenDateGoesBack',
+    states.hiddenDateGoesBack,
+    'never lets the date of a resource go back',
+    'A later state has an earlier date.',
+  ],
+  [
+    'relatedAlwaysStrong',
+    states.relatedAlwaysStrong,
+    'does not call the date of a related path strong that changed twice in that second',
+    'Two states of a related path have this date, and yet it is called strong.',
+  ],
+  [
+    'countsNoReferences',
+    states.countsNoReferences,
+    'keeps one value at several paths, for each of them',
+    'A value went from one path with its removal from another. The size is wrong.',
+  ],
+  [
+    'timedTombstone',
+    removals.timedTombstone,
+    'forgets a tombstone after its retention',
+    'What was written at the path of a tombstone went with it.',
+  ],
+  [
+    'timedRecords',
+    removals.timedRecords,
+    'keeps a related path for its retention, and for good once it is written without one',
+    'A path went after a retention that it had before.',
+  ],
+  [
+    'removesByPrefix',
+    removals.removesByPrefix,
+    'expecting a version, removes that state and no other',
+    'A removal that expected a version of the past happened.',
+  ],
+  [
+    'noTombstoneWithHidden',
+    removals.noTombstoneWithHidden,
+    'leaves a tombstone that says when, and that counts as absent',
+    'A read that asks for hidden resources as well finds the same tombstone.',
+  ],
+  [
+    'hiddenSinceEver',
+    removals.hiddenSinceEver,
+    'shows a hidden resource, with its content, only to reads that ask for it',
+    'A tombstone says when the resource was removed, in milliseconds; 0 is not that time.',
+  ],
+  [
+    'hidesAfterLimit',
+    removals.hidesAfterLimit,
+    'lists hidden resources, marked and in their place, only when asked',
+    'There is no next page where all that is left is hidden.',
+  ],
+  [
+    'stagesAfterAbort',
+    removals.stagesAfterAbort,
+    'leaves nothing of staged content whose stream breaks off or whose signal aborts',
+    'Content was staged although its signal had been aborted before.',
+  ],
+  [
+    'pagesWithoutHidden',
+    pages.pagesWithoutHidden,
+    'lists hidden resources, marked and in their place, only when asked',
+    'A listing with hidden resources has all of them, marked, in order.',
+  ],
+  [
+    'pagesAfterCreation',
+    pages.pagesAfterCreation,
+    'gives another page object once anything on the page has changed',
+    'A page has changed, and is still the same object',
+  ],
+  [
+    'pagesAfterHiding',
+    pages.pagesAfterHiding,
+    'gives another page object once anything on the page has changed',
+    'A page has changed, and is still the same object',
+  ],
+  [
+    'pagesAfterRelated',
+    pages.pagesAfterRelated,
+    'writes related paths with the write, whatever their state',
+    'Related members are listed like any other.',
+  ],
+  [
+    'statesBelow',
+    pages.statesBelow,
+    'removes with a path everything below it, at any depth, without a trace',
+    'Something below a removed path has left a trace.',
   ],
 ] as const
 

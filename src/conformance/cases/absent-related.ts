@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
@@ -74,6 +75,12 @@ export const absentRelated: readonly Case[] = [
     const record = '/records/kept'
     const related = [{ ...absent(record), retention: 3_600_000 }]
     written(await store.write(path(1), text('own'), { expect: 'any', related }), 'The related path was absent.')
+    const brief = [{ ...absent('/records/brief'), retention: 1 }]
+    written(await store.write(path(2), text('own'), { expect: 'any', related: brief }), 'The related path was absent.')
+    await put(store, '/records/brief', text('kept'))
+    await sleep(30)
+    await claimStored(store, '/records/brief', text('kept'), 'A path went after a retention that it had before.')
+    await remove(store, '/records/brief')
     for (const expect of ['any', 'present'] as const) {
       const result = await store.write(path(1), text('again'), { expect, related })
       claim(result.outcome === 'conflict', 'A related path was absent although its retention was not over.')

@@ -96,6 +96,18 @@ export const content: readonly Case[] = [
       await claimContent(items[0], binary(body), 'The listing has other content than was written last.')
     }
   }),
+  it('keeps one value at several paths, for each of them', { needs: ['related'] }, async (bench) => {
+    const { store, path, collection } = bench
+    for (const body of ['x'.repeat(70_000), createBytes(300_000, 6)]) {
+      const related = [2, 3].map((name) => ({ path: path(name), content: binary(body) }))
+      await store.write(path(1), binary(body), { expect: 'any', related })
+      await store.create(collection, binary(body), { related: () => related })
+      const writes = store.supports?.relatedExpect === true ? { relatedWrites: related } : {}
+      await remove(store, path(1), 'erase', writes)
+      await put(store, path(2), text('other'))
+      await claimStored(store, path(3), binary(body), 'A value went from one path with its removal from another.')
+    }
+  }),
   it('returns large content from a removal, readable for a while', async ({ store, path }) => {
     const bytes = createBytes(900_000, 4)
     await put(store, path(1), binary(stream(bytes, 65_536)))

@@ -153,5 +153,8 @@ export const faults: readonly Case[] = [
     const body = interrupt(createBytes(500_000, 1), () => controller.abort())
     const aborted = async () => store.stage!(body, { signal: controller.signal })
     await claimFails(aborted, 'Content was staged although its signal had been aborted.')
+    const early = async () => store.stage!(stream(createBytes(10, 1)), { signal: AbortSignal.abort(error) })
+    const reason = await claimFails(early, 'Content was staged although its signal had been aborted before.')
+    claim(reason === error, 'An aborted call fails with the reason of its signal.')
   }),
 ]

@@ -118,9 +118,15 @@ export const listing: readonly Case[] = [
       before = found
     }
   }),
-  it('gives another page object once anything on the page has changed', async ({ store, collection, path, keep }) => {
-    const changes: readonly (() => unknown)[] = [() => keep(1, 11), () => keep(3), () => remove(store, path(2))]
-    for (const name of [1, 2]) await keep(name)
+  it('gives another page object once anything on the page has changed', async (bench) => {
+    const { store, collection, path, keep, content, modes } = bench
+    const changes: readonly (() => unknown)[] = [
+      () => keep(1, 11),
+      () => keep(5),
+      () => create(store, collection, (name) => content(6, name)),
+      ...modes.map((mode, at) => () => remove(store, path(at + 2), mode)),
+    ]
+    for (const name of [1, 2, 3, 4]) await keep(name)
     for (const change of changes) {
       let before: unknown
       // Pages that are read repeatedly may be cached.

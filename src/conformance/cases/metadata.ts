@@ -72,11 +72,12 @@ function secondOf({ lastModified }: StoredResource): number {
 async function putTwice(
   { path, keep }: Bench,
   between: (path: string) => unknown,
+  write: Bench['keep'] = keep,
 ): Promise<readonly [StoredResource, StoredResource]> {
   for (let name = 1; name < 50; name++) {
-    const first = await keep(name, 1)
+    const first = await write(name, 1)
     await between(path(name))
-    const second = await keep(name, 2)
+    const second = await write(name, 2)
     if (secondOf(first) === secondOf(second)) return [first, second]
   }
   throw new Error('Two writes in a row never fell into the same second.')
@@ -91,12 +92,18 @@ export const dates: readonly Case[] = [
     const found = await readResource(store, path(1))
     claimEqual(found.lastModified, lastModified, 'The read tells another date than the write.')
   }),
-  it('never lets the date of a resource go back', async ({ keep }) => {
+  it('never lets the date of a resource go back', async ({ store, path, keep, modes }) => {
     let last = 0
-    for (let i = 0; i < 30; i++) {
-      const { lastModified } = await keep(1, i)
+    const claimLater = ({ lastModified }: StoredResource): void => {
       claim(lastModified! >= last, 'A later state has an earlier date.')
       last = lastModified!
+    }
+    for (let i = 0; i < 30; i++) claimLater(await keep(1, i))
+    for (const mode of modes) {
+      await remove(store, path(1), mode)
+      const hidden = await store.read(path(1), { hidden: true })
+      if (mode === 'hide') claimLater(claimResource(hidden, 'The hidden resource was not found.'))
+      claimLater(await keep(1))
     }
   }),
   it('calls a date strong while the resource changed once in that second, and only then', async (bench) => {
@@ -114,6 +121,18 @@ export const dates: readonly Case[] = [
       const [, second] = await putTwice(bench, (path) => remove(bench.store, path, mode))
       claimEqual(second.dateIsStrong, false, `Two states have this date, one of before the removal (${mode}).`)
     }
+  }),
+  it('does not call the date of a related path strong that changed twice in that second', {
+    needs: ['related'],
+  }, async (bench) => {
+    const { store, path, content } = bench
+    const relate = async (name: number, seed = name): Promise<StoredResource> => {
+      const related = [{ path: path(name), content: content(seed, name) }]
+      await store.write(path(99), content(seed, 99), { expect: 'any', related })
+      return readResource(store, path(name))
+    }
+    const [, second] = await putTwice(bench, () => {}, relate)
+    claimEqual(second.dateIsStrong, false, 'Two states of a related path have this date, and yet it is called strong.')
   }),
 ]
 

@@ -1,6 +1,6 @@
 import { type Expectation, isResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { binary, createBytes, factsOf, put, readResource, remove, text, written } from '../samples.ts'
+import { binary, create, createBytes, factsOf, put, readResource, remove, text, written } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 export const reading: readonly Case[] = [
@@ -23,20 +23,28 @@ export const reading: readonly Case[] = [
   }),
   it('keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write', {
     needs: ['contents'],
-  }, async ({ store, path }) => {
+  }, async ({ store, path, collection }) => {
+    const names = ['contentEncoding', 'contentLanguage', 'filename'] as const
     const fields = { contentEncoding: 'gzip', contentLanguage: 'de, fr', filename: 'Bericht "ä".pdf' }
-    await put(store, path(1), { contentType: 'application/pdf', body: 'x', ...fields })
-    const first = await readResource(store, path(1))
-    for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
-      claimEqual(first[name], fields[name], `${name} was not kept.`)
+    const described = { contentType: 'application/pdf', body: 'x', ...fields }
+    const own = await put(store, path(1), described)
+    const member = await create(store, collection, described)
+    const { items } = await store.list(collection, { limit: 5 })
+    const found = [own, await store.read(path(1)), member, await store.read(member.path), ...items]
+    const removed = await remove(store, member.path)
+    if (removed.outcome === 'removed') found.push(removed.resource)
+    claimEqual(found.length, 7, 'Two members were written, and one of them was removed.')
+    for (const state of found) {
+      const resource = claimResource(state, 'The resource was not found.')
+      for (const name of names) claimEqual(resource[name], fields[name], `${name} was not kept.`)
     }
     await put(store, path(1), text('y'))
     const second = await readResource(store, path(1))
-    for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
+    for (const name of names) {
       claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
     }
   }),
-  it('keeps every byte: all 256 values, U+0000, text beyond ASCII, nothing at all', {
+  it('keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all', {
     needs: ['contents'],
   }, async ({ store, path }) => {
     const samples = [
@@ -46,6 +54,9 @@ export const reading: readonly Case[] = [
       binary(new Uint8Array(0)),
       text('a\u0000b\u0000'),
       text('Grüße, 世界, 🜚'),
+      text('\ufeffx'),
+      binary(Buffer.from('\ufeffx')),
+      { contentType: 'Text/HTML;Charset="utf-8"', body: '<p>' },
       text('%s \\ \' " $1 ? -- \r\n'),
       text(''),
     ]

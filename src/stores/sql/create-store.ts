@@ -92,7 +92,7 @@ export function createSqlStore(
       const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
       const { retention = settings.retention } = options
       const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
-      const contents = relatedWrites.map((write) => write.content)
+      const contents = separate(relatedWrites.map((write) => write.content))
       const taken = intake.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)
       return intake.takeAndCommit(contents, options, (held) => changes.remove(path, step, held(contents)!, options))
@@ -125,7 +125,17 @@ export function createSqlStore(
 
 /** The content of all resources of a write; its own comes first. */
 function contentsOf(content: Content, related: WriteStep['related']): readonly Content[] {
-  return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
+  return related.length === 0 ? [content] : separate([content, ...related.map((write) => write.content)])
+}
+
+/** Gives each content a body of its own: equal values are kept once for each path, and taken in by their identity. */
+function separate(contents: readonly Content[]): readonly Content[] {
+  return contents.map((content, at) => {
+    const { body } = content
+    const isValue = typeof body === 'string' || body instanceof Uint8Array
+    const isFirst = !isValue || contents.findIndex((other) => other.body === body) === at
+    return isFirst ? content : { ...content, body: Buffer.from(body) }
+  })
 }
 
 /** Takes in the content of calls. */

@@ -86,3 +86,61 @@ export const keepsTombstone = mutate((sound) => {
     },
   }
 })
+/** Remembers when a tombstone ends, also when its path is written anew. */
+export const timedTombstone = mutate((sound) => {
+  const ends = new Map<string, number>()
+  return {
+    remove(path, options) {
+      const { mode, retention } = options
+      if (mode === 'tombstone' && retention !== undefined) ends.set(path, Date.now() + retention)
+      return sound.remove(path, options)
+    },
+    read(path, options) {
+      const end = ends.get(path) ?? Number.POSITIVE_INFINITY
+      return Date.now() < end ? sound.read(path, options) : undefined
+    },
+  }
+})
+/** Removes a record by a timer that the next write does not stop. */
+export const timedRecords = mutate((sound) => ({
+  async write(path, content, options) {
+    const result = await sound.write(path, content, options)
+    for (const { path, retention } of options.related ?? []) {
+      const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
+      if (retention !== undefined) setTimeout(end, retention).unref()
+    }
+    return result
+  },
+}))
+export const removesByPrefix = mutate((sound) => ({
+  async remove(path, options) {
+    const { expect } = options
+    const state = await sound.read(path)
+    const isSame = typeof expect === 'object' && isResource(state) && state.version.startsWith(expect.version)
+    return sound.remove(path, isSame ? { ...options, expect: 'present' } : options)
+  },
+}))
+export const noTombstoneWithHidden = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    return options?.hidden === true && !isResource(state) ? undefined : state
+  },
+}))
+export const hiddenSinceEver = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    const isHidden = isResource(await sound.read(path, { hidden: true }))
+    return isHidden && state !== undefined && !isResource(state) ? { ...state, removedAt: 0 } : state
+  },
+}))
+/** Leaves hidden members out of a page that they have had a place on. */
+export const hidesAfterLimit = mutate((sound) => ({
+  async list(collection, options) {
+    const page = await sound.list(collection, { ...options, hidden: true })
+    return { ...page, items: page.items.filter(({ hidden }) => options.hidden === true || hidden !== true) }
+  },
+}))
+/** Looks at the signal of a stage only while content comes in. */
+export const stagesAfterAbort = mutate((sound) => ({
+  stage: (body, options) => sound.stage!(body, options?.signal?.aborted === true ? {} : options),
+}))

@@ -1,4 +1,10 @@
-import { isLargeBody, isResource, type StoredResource, type StoredState } from '../../../src/stores/types.ts'
+import {
+  type Content,
+  isLargeBody,
+  isResource,
+  type StoredResource,
+  type StoredState,
+} from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 /** A store that changes every state which it returns. */
@@ -66,3 +72,62 @@ export const emptyMetadata = mutate((sound) => ({
 export const metadataShowsHidden = mutate((sound) => ({
   read: (path, options) => sound.read(path, options?.metadataOnly === true ? { ...options, hidden: true } : options),
 }))
+
+const forgetDescription = ({ contentEncoding: _, contentLanguage: __, filename: ___, ...state }: StoredResource) =>
+  state
+
+export const listsNoDescription = mutate((sound) => ({
+  async list(collection, options) {
+    const page = await sound.list(collection, options)
+    return { ...page, items: page.items.map(forgetDescription) }
+  },
+}))
+export const createsWithoutDescription = mutate((sound) => ({
+  async create(collection, content, options) {
+    const bare = ({ contentType, body }: Content): Content => ({ contentType, body })
+    const made = typeof content === 'function' ? (name: string) => bare(content(name)) : bare(content)
+    return sound.create(collection, made, options)
+  },
+}))
+/** Takes media types for lower case, as fields of HTTP are compared. */
+export const lowerTypes = showing((state) => ({ ...state, contentType: state.contentType.toLowerCase() }))
+/** Reads text as `TextDecoder` does. */
+export const withoutMark = showing((state) => {
+  const bytes = isLargeBody(state.body) ? Buffer.alloc(0) : Buffer.from(state.body)
+  return bytes.indexOf('\ufeff') === 0 ? { ...state, body: bytes.subarray(3), size: bytes.length - 3 } : state
+})
+export const hiddenDateGoesBack = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    return isResource(state) && state.hidden === true ? { ...state, lastModified: state.lastModified! - 5000 } : state
+  },
+}))
+/** Says of what was written with another path that its date is strong. */
+export const relatedAlwaysStrong = mutate((sound) => {
+  const related = new Set<string>()
+  return {
+    write(path, content, options) {
+      for (const write of options.related ?? []) related.add(write.path)
+      return sound.write(path, content, options)
+    },
+    async read(path, options) {
+      const state = await sound.read(path, options)
+      return isResource(state) && related.has(path) ? { ...state, dateIsStrong: true } : state
+    },
+  }
+})
+/** Keeps equal content once for all paths, and removes it with the first of them. */
+export const countsNoReferences = mutate((sound) => {
+  const gone = new Set<unknown>()
+  return {
+    async remove(path, options) {
+      const result = await sound.remove(path, options)
+      if (result.outcome === 'removed') gone.add(result.resource.body)
+      return result
+    },
+    async read(path, options) {
+      const state = await sound.read(path, options)
+      return isResource(state) && gone.has(state.body) ? { ...state, body: '', size: 0 } : state
+    },
+  }
+})
