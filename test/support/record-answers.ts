@@ -4,12 +4,17 @@ import type { Reply } from '../../src/core/reply.ts'
 import type { ServiceView } from '../../src/openapi/inputs.ts'
 import type { RecordedAnswer } from './check-answers.ts'
 
-/** What the services of one test file have answered; each answer once. */
-const recorder = vi.hoisted(() => ({
-  views: new WeakMap<object, unknown>(),
-  numbers: new Map<unknown, number>(),
-  answers: new Map<string, unknown>(),
-}))
+/** What the services of a test file have answered; each answer once. Files of one process share the mocks below, and this. */
+const recorder = vi.hoisted(() => {
+  const create = () => ({
+    views: new WeakMap<object, unknown>(),
+    numbers: new Map<unknown, number>(),
+    answers: new Map<string, unknown>(),
+  })
+  const shared = globalThis as { answerRecorder?: ReturnType<typeof create> }
+  shared.answerRecorder ??= create()
+  return shared.answerRecorder
+})
 
 /** JSON up to this size is held against its schema. */
 const MOST = 64 * 1024
@@ -70,6 +75,8 @@ afterAll(async () => {
   const file = expect.getState().testPath!
   const { checkAnswers, keepRecord } = await import('./check-answers.ts')
   const { faults, described, seen } = checkAnswers([...recorder.answers.values()] as readonly RecordedAnswer[])
+  recorder.answers.clear()
+  recorder.numbers.clear()
   keepRecord(file, { described, seen })
   expect(faults).toEqual([])
 })
