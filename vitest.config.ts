@@ -6,8 +6,8 @@ import { entries } from './tsup.config.ts'
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * Files that share processes: a process of its own costs each file 0.7 s of processor time. One looks for listeners that
- * nobody has left behind, and is alone.
+ * Files that share processes: a process of its own costs each file 0.7 s of processor time. One file checks that no
+ * listener of its process is left, and has a process of its own.
  */
 const SHARED = [
   'test/{adapters,body-types,core,guards,handlers,hooks,openapi,patch-formats,properties,protocol,queries,writes}/*.test.ts',

@@ -53,7 +53,7 @@ export function createSqlStore(
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
-      const contents = contentsOf(content, related)
+      const contents = intake.contentsOf(content, related)
       const taken = intake.held(contents)
       if (taken !== undefined) return changes.write(step, taken, options)
       return intake.takeAndCommit(contents, options, (held) => changes.write(step, held(contents)!, options))
@@ -69,7 +69,7 @@ export function createSqlStore(
           const version = nextVersion()
           const own: Content = typeof content === 'function' ? content(name) : content
           const related = relatedTo?.(name, { version }) ?? NOTHING
-          return { name, version, content: own, related, contents: contentsOf(own, related) }
+          return { name, version, content: own, related, contents: intake.contentsOf(own, related) }
         },
       }
       // The name is assigned in the first attempt, which is the only one where all content is small.
@@ -92,7 +92,7 @@ export function createSqlStore(
       const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
       const { retention = settings.retention } = options
       const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
-      const contents = separate(relatedWrites.map((write) => write.content))
+      const contents = intake.contentsOf(undefined, relatedWrites)
       const taken = intake.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)
       return intake.takeAndCommit(contents, options, (held) => changes.remove(path, step, held(contents)!, options))
@@ -123,23 +123,10 @@ export function createSqlStore(
   }
 }
 
-/** The content of all resources of a write; its own comes first. */
-function contentsOf(content: Content, related: WriteStep['related']): readonly Content[] {
-  return related.length === 0 ? [content] : separate([content, ...related.map((write) => write.content)])
-}
-
-/** Gives each content a body of its own: equal values are kept once for each path, and taken in by their identity. */
-function separate(contents: readonly Content[]): readonly Content[] {
-  return contents.map((content, at) => {
-    const { body } = content
-    const isValue = typeof body === 'string' || body instanceof Uint8Array
-    const isFirst = !isValue || contents.findIndex((other) => other.body === body) === at
-    return isFirst ? content : { ...content, body: Buffer.from(body) }
-  })
-}
-
 /** Takes in the content of calls. */
 interface Intake {
+  /** The content of all resources of a write; its own comes first. Each that is taken in has a body of its own. */
+  contentsOf(own: Content | undefined, related: WriteStep['related']): readonly Content[]
   /** Content that is there already; `undefined` when some of it has to be taken in first. */
   held: FindTaken
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
@@ -180,12 +167,25 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
     return found
   }
 
+  /** Content is taken in by the identity of its body: of equal values, a later one becomes another. */
+  function separate({ body }: Content, at: number, contents: readonly Content[]): Content {
+    const content = contents[at]!
+    if (typeof body !== 'string' && !(body instanceof Uint8Array)) return content
+    const isTakenIn = contents.findIndex((other) => other.body === body) < at && sizeOf(body) > inlineLimit
+    return isTakenIn ? { ...content, body: Buffer.from(body) } : content
+  }
+
   async function giveUp({ id }: Taken): Promise<void> {
     if (id !== undefined) await abandonLater(sink, id)
   }
 
   return {
     held,
+
+    contentsOf(own, related) {
+      const first = own === undefined ? [] : [own]
+      return related.length === 0 ? first : [...first, ...related.map((write) => write.content)].map(separate)
+    },
 
     async takeAndCommit(contents, { signal }, commit) {
       const taking = new Map<Content['body'], Promise<Taken>>()
