@@ -16,7 +16,7 @@ const { outputFiles } = await build({
 const worker = new Miniflare({
   modules: true,
   script: outputFiles[0].text,
-  compatibilityDate: '2026-07-01',
+  compatibilityDate: '2026-02-10', // the first that docs/runtimes.md names
   compatibilityFlags: ['nodejs_compat'],
   bindings: { DEMO_SECRET, DEMO_USER, DEMO_PASSWORD, CORS_ORIGINS },
   host: '127.0.0.1',
