@@ -45,7 +45,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
     const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
     // Middleware that gathers what it is given has all of it at once.
     const isInTwo = keepsLastByte(exchange, size) && !holdsBytes(exchange) && !hasUnreadBody(exchange)
-    if (!isInTwo && isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
+    if (isInOnePiece(exchange, body)) return (isInTwo ? writeInTwo : writePiece)(exchange, reply, body)
     const source = sourceOf(body)
     return source.read === undefined || isInTwo
       ? writeSource(exchange, reply, source, options)
@@ -84,6 +84,16 @@ function endWithText(exchange: Exchange, text: string): void {
   res.write(text, 'latin1')
   res.uncork()
   res.end()
+}
+
+/** See {@link keepsLastByte}. */
+function writeInTwo(exchange: Exchange, reply: Reply, body: string | Uint8Array): Promise<void> {
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : toOwnBytes(body)
+  writeHead(exchange, reply)
+  return new Promise((resolve) => {
+    exchange.onClose(resolve)
+    exchange.res.write(bytes.subarray(0, -1), () => exchange.res.end(bytes.subarray(-1), resolve))
+  })
 }
 
 /** Content that is read at once. Its buffer is used again only when the host has notified that the bytes left. */
