@@ -42,9 +42,12 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   const chunkedEnd = exchange.mayHaveContent ? awaitChunkedEnd(exchange) : undefined
   if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, options))
   if (body !== undefined && exchange.method !== 'HEAD') {
-    if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
+    const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
+    // Middleware that gathers what it is given has all of it at once.
+    const isInTwo = keepsLastByte(exchange, size) && !holdsBytes(exchange) && !hasUnreadBody(exchange)
+    if (isInOnePiece(exchange, body)) return (isInTwo ? writeInTwo : writePiece)(exchange, reply, body)
     const source = sourceOf(body)
-    return source.read === undefined
+    return source.read === undefined || isInTwo
       ? writeSource(exchange, reply, source, options)
       : writeShort(exchange, reply, source, source.read)
   }
@@ -81,6 +84,16 @@ function endWithText(exchange: Exchange, text: string): void {
   res.write(text, 'latin1')
   res.uncork()
   res.end()
+}
+
+/** See {@link keepsLastByte}. */
+function writeInTwo(exchange: Exchange, reply: Reply, body: string | Uint8Array): Promise<void> {
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : toOwnBytes(body)
+  writeHead(exchange, reply)
+  return new Promise((resolve) => {
+    exchange.onClose(resolve)
+    exchange.res.write(bytes.subarray(0, -1), () => exchange.res.end(bytes.subarray(-1), resolve))
+  })
 }
 
 /** Content that is read at once. Its buffer is used again only when the host has notified that the bytes left. */
@@ -200,10 +213,11 @@ async function writeSource(
 
 /**
  * Whether the last byte waits until all before it has left. Node pauses a connection whose next request arrives while more waits
- * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset.
+ * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset. The header
+ * section may wait as well.
  */
 function keepsLastByte({ isHttp2, res }: Exchange, left: number): boolean {
-  return !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true && left >= res.writableHighWaterMark
+  return !isHttp2 && left >= res.writableHighWaterMark / 2 && (res.socket as TLSSocket | null)?.encrypted === true
 }
 
 /**

@@ -1,8 +1,8 @@
+import { ServerResponse } from 'node:http'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { takeBuffer } from '../../src/core/byte-blocks.ts'
 import { HttpError } from '../../src/core/errors.ts'
-import type { Handler } from '../../src/core/handler.ts'
 import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
 import type { WireClient } from './raw-client.ts'
 import {
@@ -13,7 +13,6 @@ import {
   failing,
   HTTP1,
   HUGE,
-  type Listener,
   openOn,
   type Run,
   recordedSource,
@@ -81,25 +80,20 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
   )
 
   // Over TLS Node takes a request that follows while more waits for a malformed one, and resets the connection.
-  it('sends the end of large content when nothing waits any more', async () => {
-    const all = Buffer.alloc(3_000_000, CYCLE)
+  it.each([70_000, 3_000_000])('sends the end of %i bytes when nothing waits any more', async (size) => {
+    const all = Buffer.alloc(size, CYCLE)
     const ends: unknown[] = []
-    const watch = (handler: Handler): Listener => {
-      return (req, res) => {
-        const { end } = res
-        res.end = (...args: unknown[]) => {
-          const { length } = args[0] as Uint8Array
-          ends.push({ isShort: length < res.writableHighWaterMark, waits: res.writableNeedDrain })
-          return end.apply(res, args as never)
-        }
-        handler(req, res)
-      }
-    }
-    const { port } = await serveOn(transport, () => contentReply(200, all, TEXT), watch)
+    const { end } = ServerResponse.prototype
+    vi.spyOn(ServerResponse.prototype, 'end').mockImplementation(function (this: ServerResponse, ...args: unknown[]) {
+      ends.push({ length: (args[0] as Uint8Array).length, waits: this.writableNeedDrain })
+      return end.apply(this, args as never)
+    })
+    closeAfterTest(() => vi.restoreAllMocks())
+    const { port } = await serve(() => contentReply(200, all, TEXT))
     const client = await open(port)
     client.send(request('GET'))
     expect((await client.read()).body.equals(all)).toBe(true)
-    if (transport.name === 'HTTP/1.1 over TLS') expect(ends).toEqual([{ isShort: true, waits: false }])
+    if (transport.name === 'HTTP/1.1 over TLS') expect(ends).toEqual([{ length: 1, waits: false }])
   })
 
   it('asks for the next chunk only when the last has left: a source may use one buffer again', async () => {
