@@ -53,7 +53,7 @@ export function createSqlStore(
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
-      const contents = contentsOf(content, related)
+      const contents = contentsOf(content, related, settings.inlineLimit)
       const taken = intake.held(contents)
       if (taken !== undefined) return changes.write(step, taken, options)
       return intake.takeAndCommit(contents, options, (held) => changes.write(step, held(contents)!, options))
@@ -69,7 +69,7 @@ export function createSqlStore(
           const version = nextVersion()
           const own: Content = typeof content === 'function' ? content(name) : content
           const related = relatedTo?.(name, { version }) ?? NOTHING
-          return { name, version, content: own, related, contents: contentsOf(own, related) }
+          return { name, version, content: own, related, contents: contentsOf(own, related, settings.inlineLimit) }
         },
       }
       // The name is assigned in the first attempt, which is the only one where all content is small.
@@ -92,7 +92,10 @@ export function createSqlStore(
       const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
       const { retention = settings.retention } = options
       const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
-      const contents = separate(relatedWrites.map((write) => write.content))
+      const contents = separate(
+        relatedWrites.map((write) => write.content),
+        settings.inlineLimit,
+      )
       const taken = intake.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)
       return intake.takeAndCommit(contents, options, (held) => changes.remove(path, step, held(contents)!, options))
@@ -124,17 +127,21 @@ export function createSqlStore(
 }
 
 /** The content of all resources of a write; its own comes first. */
-function contentsOf(content: Content, related: WriteStep['related']): readonly Content[] {
-  return related.length === 0 ? [content] : separate([content, ...related.map((write) => write.content)])
+function contentsOf(content: Content, related: WriteStep['related'], limit: number): readonly Content[] {
+  return related.length === 0 ? [content] : separate([content, ...related.map((write) => write.content)], limit)
 }
 
-/** Gives each content a body of its own: equal values are kept once for each path, and taken in by their identity. */
-function separate(contents: readonly Content[]): readonly Content[] {
-  return contents.map((content, at) => {
+/** Gives each content above `limit` a body of its own: equal values are kept once for each path, and taken in by their identity. */
+function separate(contents: readonly Content[], limit: number): readonly Content[] {
+  const bodies = new Set<Content['body']>()
+  return contents.map((content) => {
     const { body } = content
-    const isValue = typeof body === 'string' || body instanceof Uint8Array
-    const isFirst = !isValue || contents.findIndex((other) => other.body === body) === at
-    return isFirst ? content : { ...content, body: Buffer.from(body) }
+    const isLarge = (typeof body === 'string' || body instanceof Uint8Array) && sizeOf(body) > limit
+    if (!isLarge || !bodies.has(body)) {
+      if (isLarge) bodies.add(body)
+      return content
+    }
+    return { ...content, body: Buffer.from(body) }
   })
 }
 
