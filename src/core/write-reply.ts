@@ -203,7 +203,8 @@ async function writeSource(
  * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset.
  */
 function keepsLastByte({ isHttp2, res }: Exchange, left: number): boolean {
-  return !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true && left >= res.writableHighWaterMark
+  const isOverTls = !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true
+  return isOverTls && left > 1 && left >= res.writableHighWaterMark
 }
 
 /**
