@@ -217,7 +217,8 @@ async function writeSource(
  * section may wait as well.
  */
 function keepsLastByte({ isHttp2, res }: Exchange, left: number): boolean {
-  return !isHttp2 && left >= res.writableHighWaterMark / 2 && (res.socket as TLSSocket | null)?.encrypted === true
+  const isLarge = left > 1 && left >= res.writableHighWaterMark / 2
+  return isLarge && !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true
 }
 
 /**

@@ -225,6 +225,23 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(store.read('/a')).toMatchObject({ body: Buffer.from([200, 201, 202]) })
     })
 
+    it('looks at the content of each related path a few times, however many there are', async () => {
+      const count = 200
+      let looks = 0
+      const related = Array.from({ length: count }, (_, at) => ({
+        path: `/history/${at}`,
+        content: {
+          contentType: 'text/plain',
+          get body() {
+            looks++
+            return `entry ${at}`
+          },
+        },
+      }))
+      await openStore((await createFile()).open()).write('/items/1', text('own'), { expect: 'any', related })
+      expect(looks).toBeLessThan(10 * count)
+    })
+
     it('keeps no state that was read without its content', async () => {
       const file = await createFile()
       await openStore(file.open()).write('/a', text('content'), { expect: 'any' })

@@ -96,6 +96,17 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     if (transport.name === 'HTTP/1.1 over TLS') expect(ends).toEqual([{ length: 1, waits: false }])
   })
 
+  it('sends large content to its last byte where no byte may wait (setDefaultHighWaterMark)', async () => {
+    const all = Buffer.alloc(1_500_000, CYCLE)
+    const watch = (handler: Handler): Listener => {
+      return (req, res) => handler(req, Object.defineProperty(res, 'writableHighWaterMark', { value: 0 }))
+    }
+    const { port } = await serveOn(transport, () => contentReply(200, all, TEXT), watch)
+    const client = await open(port)
+    client.send(request('GET'))
+    expect((await client.read()).body.equals(all)).toBe(true)
+  })
+
   it('asks for the next chunk only when the last has left: a source may use one buffer again', async () => {
     const size = 64 * 256 * 1024
     const { source } = recordedSource(size, function* () {

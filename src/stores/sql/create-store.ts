@@ -168,11 +168,13 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
   }
 
   /** Content is taken in by the identity of its body: of equal values, a later one becomes another. */
-  function separate({ body }: Content, at: number, contents: readonly Content[]): Content {
-    const content = contents[at]!
-    if (typeof body !== 'string' && !(body instanceof Uint8Array)) return content
-    const isTakenIn = contents.findIndex((other) => other.body === body) < at && sizeOf(body) > inlineLimit
-    return isTakenIn ? { ...content, body: Buffer.from(body) } : content
+  function separate(content: Content, seen: Set<Content['body']>): Content {
+    const { body } = content
+    const isTakenIn = (typeof body === 'string' || body instanceof Uint8Array) && sizeOf(body) > inlineLimit
+    if (!isTakenIn) return content
+    if (seen.has(body)) return { ...content, body: Buffer.from(body) }
+    seen.add(body)
+    return content
   }
 
   async function giveUp({ id }: Taken): Promise<void> {
@@ -184,7 +186,9 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
 
     contentsOf(own, related) {
       const first = own === undefined ? [] : [own]
-      return related.length === 0 ? first : [...first, ...related.map((write) => write.content)].map(separate)
+      if (related.length === 0) return first
+      const seen = new Set<Content['body']>()
+      return [...first, ...related.map((write) => write.content)].map((content) => separate(content, seen))
     },
 
     async takeAndCommit(contents, { signal }, commit) {
