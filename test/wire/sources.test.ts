@@ -3,6 +3,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { takeBuffer } from '../../src/core/byte-blocks.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
 import type { WireClient } from './raw-client.ts'
 import {
@@ -13,6 +14,7 @@ import {
   failing,
   HTTP1,
   HUGE,
+  type Listener,
   openOn,
   type Run,
   recordedSource,
