@@ -15,9 +15,9 @@ import {
 export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 'GET' | 'PUT' | 'PATCH' | 'DELETE'>
   extends ResourceOptions<Value, KindMethod> {
   /**
-   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated; without any there is no
-   * PATCH. A collection of JSON resources lists whole items; other collections list `{ id, href, type, size }`. Default: all
-   * types; for a collection `application/json`.
+   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. PATCH needs a JSON
+   * type among them. A collection of JSON resources lists whole items; other collections list `{ id, href, type, size }`.
+   * Default: all types; for a collection `application/json`.
    */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed: of one file, in a form too. Default `Infinity`. */

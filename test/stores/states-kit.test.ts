@@ -220,7 +220,7 @@ const MUTANTS = [
     'hidesAfterLimit',
     removals.hidesAfterLimit,
     'lists hidden resources, marked and in their place, only when asked',
-    'There is no next page where all that is left is hidden.',
+    'A page has a next one although every further resource is hidden.',
   ],
   [
     'stagesAfterAbort',

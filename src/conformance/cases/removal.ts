@@ -175,7 +175,7 @@ export const hiding: readonly Case[] = [
     for (const limit of [20, 11]) {
       const { items, next } = await store.list(collection, { limit })
       claimEqual(pathsOf(items), visiblePaths, 'Hidden resources are not listed unasked.')
-      claimEqual(next, undefined, 'There is no next page where all that is left is hidden.')
+      claimEqual(next, undefined, 'A page has a next one although every further resource is hidden.')
     }
     const expected = range(1, 12).map((name) => path(name) + ([2, 3, 7, 12].includes(name) ? ' hidden' : ''))
     for (const limit of [3, 20]) {
