@@ -5,20 +5,15 @@ import { entries } from './tsup.config.ts'
 
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/**
- * Files that share processes: a process of its own costs each file 0.7 s of processor time. One file checks that no
- * listener of its process is left, and has a process of its own.
- */
-const SHARED = [
-  'test/{adapters,body-types,core,guards,handlers,hooks,openapi,patch-formats,properties,protocol,queries,writes}/*.test.ts',
-  'test/service/!(explain).test.ts',
-]
+/** Folders whose files share processes: a process of its own costs each file 0.7 s of processor time. */
+const SHARED =
+  'test/{adapters,body-types,core,guards,handlers,hooks,openapi,patch-formats,properties,protocol,queries,service,writes}/*.test.ts'
 
 export default defineConfig({
   test: {
     projects: [
-      project({ name: 'shared', include: SHARED, isolate: false }),
-      project({ name: 'alone', include: ['test/**/*.test.ts'], exclude: SHARED }),
+      project({ name: 'shared', include: [SHARED], isolate: false }),
+      project({ name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED] }),
     ],
     globalSetup: ['test/support/build.ts', 'test/support/compare-answers.ts'],
     teardownTimeout: 60_000,
@@ -44,7 +39,7 @@ function project(files: {
     },
     test: {
       ...files,
-      setupFiles: ['test/support/record-answers.ts', 'test/support/compare-bytes.ts'],
+      setupFiles: ['record-answers', 'compare-bytes', 'no-listeners-left'].map((name) => `test/support/${name}.ts`),
       // Beside ten busy processes: a test that hangs is found all the same.
       testTimeout: 180_000,
       hookTimeout: 180_000,

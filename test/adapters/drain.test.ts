@@ -12,9 +12,9 @@ import type { Handler } from '../../src/core/handler.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { hosts } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
-import { closeAfterTest } from './raw.ts'
 
 /** A host that listens, and what its documentation says to do on SIGTERM. */
 interface Stoppable {

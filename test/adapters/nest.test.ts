@@ -7,7 +7,8 @@ import { mount } from '../../src/adapters/node.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { closeAfterTest, listen, send } from './raw.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { listen, send } from './raw.ts'
 
 const createService = () => createResourceService(memoryStore(), { resources: { '/users': collection() } })
 

@@ -15,9 +15,9 @@ import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer, sendHttp } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
-import { closeAfterTest } from './raw.ts'
 
 /** Fields of content that a host means to send, which it sets before it knows who answers. */
 const PRESET = { 'Content-Type': 'text/html', 'Transfer-Encoding': 'chunked', Trailer: 'X-Sum', 'X-Kept': 'yes' }

@@ -1,19 +1,9 @@
 import type { Server } from 'node:http'
-import { afterEach } from 'vitest'
 import type { Answer } from '../support/answer.ts'
 import { formatRequest, type RawRequest } from '../support/ask.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { type RunningHost, runServer } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
-/** Ends what a test has started. */
-export function closeAfterTest(close: () => unknown): void {
-  closers.push(close)
-}
 
 /** Listens on a free port until the test ends. */
 export async function listen(server: Server | Promise<Server>): Promise<number> {

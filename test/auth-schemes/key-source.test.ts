@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
 import { isPromise } from '../../src/core/maybe-promise.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { type GuardedServer, serveGuarded } from './guarded-server.ts'
 import { bearerHeader, claims, createIssuer, issue, signToken } from './tokens.ts'
 
@@ -262,6 +263,7 @@ describe('jwt with jwks', () => {
     const stages: unknown[] = []
     const publish = (event: unknown) => void stages.push((event as { stage: string }).stage)
     subscribe('http-resource-service:failure', publish)
+    closeAfterTest(() => unsubscribe('http-resource-service:failure', publish))
     const jwksTimes = { retryAfter: 0 }
     const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks: endpoint.url, jwksTimes })
     const messages: string[] = []
@@ -279,7 +281,6 @@ describe('jwt with jwks', () => {
     // A time of less than a second is one: with 0 a client would ask without a pause.
     expect([status, headers['retry-after'], stages[2]]).toEqual([503, '1', 'background'])
     end()
-    unsubscribe('http-resource-service:failure', publish)
   })
 
   it('fetches again after a failure though the clock has gone back', async () => {

@@ -1,21 +1,15 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach } from 'vitest'
-
-const running: Server[] = []
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-})
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 /** Starts a server that ends after the test. @returns its base URL */
 export async function start(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
-  running.push(server)
+  closeAfterTest(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect } from 'vitest'
+import { expect } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import type { JsonValue } from '../../src/core/json.ts'
 import { type PatchedTarget, type PatchOptions, type PatchTarget, patch } from '../../src/handlers/patch.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
@@ -44,13 +45,16 @@ export function pieceFor(record: PatchedRecord, options: Partial<PatchOptions<Ve
   return patch<VersionedTarget>({ read: record.read, write: (patched) => record.write(patched), ...options })
 }
 
-let server: Server
 /** Of the server that runs now. */
 export let origin: string
 
 /** Starts a server that ends with the test. */
 export async function start(listener: RequestListener): Promise<void> {
-  server = createServer(listener).listen(0, '127.0.0.1')
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  closeAfterTest(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
   await once(server, 'listening')
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
@@ -66,9 +70,3 @@ export async function send(
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) }
 }
-
-afterEach(async () => {
-  server.closeAllConnections()
-  server.close()
-  await once(server, 'close')
-})

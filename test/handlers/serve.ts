@@ -3,16 +3,11 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import Koa from 'koa'
-import { afterEach } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { sendHttp } from '../support/hosts.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 export type Fields = Readonly<Record<string, string | readonly string[]>>
 
@@ -24,7 +19,7 @@ export async function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  closers.push(() => {
+  closeAfterTest(() => {
     server.closeAllConnections()
     return new Promise((resolve) => server.close(resolve))
   })

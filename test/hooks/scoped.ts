@@ -1,12 +1,9 @@
-import { afterEach } from 'vitest'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { MERGE_PATCH, startService, type Target } from '../writes/support.ts'
-
-const targets: Target[] = []
-afterEach(() => Promise.all(targets.splice(0).map((target) => target.close())))
 
 /** The items of the user that a field names; the boss sees all. */
 export const scope: NonNullable<CollectionOptions['scope']> = ({ headers }) =>
@@ -19,7 +16,7 @@ export async function start(
   more: ServiceOptions = {},
 ) {
   const target = await startService({ ...more, resources }, store)
-  targets.push(target)
+  closeAfterTest(() => target.close())
   return target
 }
 

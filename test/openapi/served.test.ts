@@ -7,7 +7,8 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { closeAfterTest, serve } from '../service/serve.ts'
+import { serve } from '../service/serve.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer } from '../support/hosts.ts'
 
 const info = { title: 'Users', version: '1.0.0' }

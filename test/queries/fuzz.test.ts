@@ -2,8 +2,9 @@ import { Agent, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { closeAfterTest, serve } from '../service/serve.ts'
+import { serve } from '../service/serve.ts'
 import { createRandom, type Random } from '../stress/fuzzer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { JSON_TYPE, linkOf, QUERY, TASKS } from './tasks.ts'
 
 /** More in `npm run soak`, and by hand: `QUERY_STRINGS=100000 QUERY_SEED=7 npx vitest run test/queries/fuzz.test.ts`. */

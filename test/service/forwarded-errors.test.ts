@@ -10,8 +10,8 @@ import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer } from '../support/hosts.ts'
-import { closeAfterTest } from './serve.ts'
 
 const body = {
   // biome-ignore lint/correctness/useYield: it fails first

@@ -9,9 +9,10 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { checkAnswer, formatRequest } from '../support/ask.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
-import { closeAfterTest, senderTo } from './serve.ts'
+import { senderTo } from './serve.ts'
 
 const ada = `Authorization: Basic ${btoa('ada:lovelace')}`
 const ROUNDS = [1, 2, 3]

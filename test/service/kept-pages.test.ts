@@ -6,8 +6,9 @@ import { createResourceService, type ResourceService } from '../../src/service/c
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { Page, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer } from '../support/hosts.ts'
-import { closeAfterTest, senderTo } from './serve.ts'
+import { senderTo } from './serve.ts'
 
 const ROUNDS = [1, 2, 3]
 

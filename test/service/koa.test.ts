@@ -5,8 +5,9 @@ import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer } from '../support/hosts.ts'
-import { closeAfterTest, senderTo } from './serve.ts'
+import { senderTo } from './serve.ts'
 
 const text = 'Content-Type: text/plain'
 

@@ -4,9 +4,10 @@ import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { ALPHABET, createFixtureStore, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
 import { hosts, startHost } from '../support/hosts.ts'
-import { closeAfterTest, serve, serveFixtures } from './serve.ts'
+import { serve, serveFixtures } from './serve.ts'
 
 const A = '/docs/a.bin'
 

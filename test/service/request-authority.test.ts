@@ -6,9 +6,10 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runServer, TLS } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
-import { closeAfterTest, serve } from './serve.ts'
+import { serve } from './serve.ts'
 
 const resources = { '/{name}': document() }
 const start = (options: ServiceOptions = {}) => serve(memoryStore(), { resources, ...options })

@@ -5,7 +5,8 @@ import type { RequestEvent } from '../../src/core/diagnostics.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { closeAfterTest, type Served, serve } from './serve.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { type Served, serve } from './serve.ts'
 
 const json = 'Content-Type: application/json'
 

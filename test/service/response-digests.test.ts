@@ -4,10 +4,11 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { digestOf } from '../support/digests.ts'
 import { ALPHABET } from '../support/fixture-store.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
-import { closeAfterTest, serve, serveFixtures } from './serve.ts'
+import { serve, serveFixtures } from './serve.ts'
 
 const A = '/docs/a.bin'
 const BOTH = ['Want-Repr-Digest: sha-256=1', 'Want-Content-Digest: sha-256=1']

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http'
-import { afterEach } from 'vitest'
 import { attach } from '../../src/adapters/node.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
@@ -7,6 +6,7 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { ask } from '../support/ask.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { createFixtureStore, type FixtureStore } from '../support/fixture-store.ts'
 import { runServer } from '../support/hosts.ts'
 
@@ -15,15 +15,6 @@ export interface Served {
   /** Sends one request, with field lines as they are sent; the answer has passed the linter. */
   send(method: string, target: string, fields?: readonly string[], body?: string | Uint8Array): Promise<Answer>
 }
-
-const closers: (() => Promise<unknown>)[] = []
-/** Ends what a test started; for servers that it starts itself. */
-export function closeAfterTest(close: () => Promise<unknown>): void {
-  closers.push(close)
-}
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 /** Sends requests to a server that listens. */
 export function senderTo(port: number): Served['send'] {

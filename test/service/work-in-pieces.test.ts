@@ -1,8 +1,9 @@
 import { expect, it, vi } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
-import { closeAfterTest, serve } from './serve.ts'
+import { serve } from './serve.ts'
 
 const json = 'Content-Type: application/json'
 

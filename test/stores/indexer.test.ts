@@ -4,6 +4,7 @@ import type { CollectionIndex } from '../../src/stores/lists.ts'
 import { createIndexer } from '../../src/stores/sql/background.ts'
 import type { Batch, IndexSteps } from '../../src/stores/sql/dialect.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import { contentOf, indexByStatus, queryByStatus } from '../support/statuses.ts'
 
@@ -114,9 +115,9 @@ describe('createIndexer', () => {
     })
     const ignore = () => {}
     subscribe('http-resource-service:failure', ignore)
+    closeAfterTest(() => unsubscribe('http-resource-service:failure', ignore))
     const { indexer } = createSteps([], { read })
     for (let n = 0; n <= 1000; n++) await indexer.run(`/${n}`, INDEX)
-    unsubscribe('http-resource-service:failure', ignore)
     await indexer.run('/1', INDEX)
     expect(read).toHaveBeenCalledTimes(1001)
     await indexer.run('/0', INDEX)
@@ -140,6 +141,7 @@ describe('createIndexer', () => {
   it('reports a failure, and begins anew when it is asked a second later, not before', async () => {
     const failed = vi.fn()
     subscribe('http-resource-service:failure', failed)
+    closeAfterTest(() => unsubscribe('http-resource-service:failure', failed))
     let isAway = true
     const { indexer, read, committed } = createSteps([[toItem(1)]], {
       async read() {
@@ -149,7 +151,6 @@ describe('createIndexer', () => {
       },
     })
     await indexer.run('/tasks', INDEX)
-    unsubscribe('http-resource-service:failure', failed)
     expect(failed.mock.calls).toMatchObject([
       [{ stage: 'background', error: { message: 'The database is away.' } }, {}],
     ])

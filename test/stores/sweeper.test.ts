@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createSweeper } from '../../src/stores/sql/background.ts'
 import type { Swept } from '../../src/stores/sql/dialect.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 const HOUR = 3_600_000
 
@@ -65,13 +66,13 @@ describe('createSweeper', () => {
     vi.useFakeTimers()
     const report = vi.fn()
     subscribe('http-resource-service:failure', report)
+    closeAfterTest(() => unsubscribe('http-resource-service:failure', report))
     const sweep = vi.fn((): Swept => {
       throw new Error('The database is away.')
     })
     const sweeper = createSweeper(sweep, HOUR)
     sweeper.start()
     await vi.advanceTimersByTimeAsync(4 * HOUR)
-    unsubscribe('http-resource-service:failure', report)
     expect(sweep.mock.calls.length).toBeGreaterThanOrEqual(3)
     expect(report.mock.calls[0]![0]).toMatchObject({ stage: 'background', error: { message: 'The database is away.' } })
     await sweeper.close()

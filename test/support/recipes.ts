@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
-import { afterAll, afterEach } from 'vitest'
+import { afterAll } from 'vitest'
+import { closeAfterTest } from './close-after-test.ts'
 import { type Program, runProgram } from './run-program.ts'
 
 /** A program of the documentation that serves. */
@@ -36,11 +37,6 @@ const COMPILER_OPTIONS: ts.CompilerOptions = {
   verbatimModuleSyntax: true,
 }
 
-const running: Program[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')))
-})
-
 /** A program of the documentation that is written in TypeScript, in JavaScript. */
 export function compileProgram(code: string): string {
   return ts.transpileModule(code, { compilerOptions: COMPILER_OPTIONS }).outputText
@@ -74,7 +70,7 @@ export function startRecipe(file: string, env: Record<string, string> = {}): Pro
 /** The same for a program in any place within the project. */
 export async function startDocProgram(file: string, env: Record<string, string> = {}): Promise<RunningRecipe> {
   const program = runProgram(file, env, ['--import', './test/support/free-port.mjs'])
-  running.push(program)
+  closeAfterTest(() => program.stop('SIGKILL'))
   const [, base] = await program.waitFor(/listening on (http:\S+)/)
   return { program, base: base!, send: (method, path, init = {}) => sendTo(base!, method, path, init) }
 }

@@ -18,8 +18,9 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { openFrameClient } from './http2-frames.ts'
-import { closeAfterTest, HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
+import { HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
 
 type Create = (onError: (error: unknown) => void) => Handler
 

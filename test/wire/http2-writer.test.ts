@@ -3,18 +3,8 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { setImmediate as immediate, setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
-import {
-  closeAfterTest,
-  endless,
-  FAST,
-  HTTP2,
-  HUGE,
-  type Run,
-  recordedSource,
-  serveOn,
-  sourceReply,
-  TEXT,
-} from './transports.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { endless, FAST, HTTP2, HUGE, type Run, recordedSource, serveOn, sourceReply, TEXT } from './transports.ts'
 
 describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
   async function serveHttp2(run: Run): Promise<{ session: ClientHttp2Session; errors: unknown[] }> {

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { startHost } from '../support/hosts.ts'
 import { openRawClient } from './raw-client.ts'
-import { closeAfterTest } from './transports.ts'
 
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 const put = (fields: string, content: string): string =>

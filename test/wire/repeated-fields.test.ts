@@ -6,8 +6,9 @@ import { formatEntityTag } from '../../src/protocol/preconditions.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { openFrameClient } from './http2-frames.ts'
-import { closeAfterTest, HTTP1, HTTP2, type Listener, openOn, serveOn, type Transport } from './transports.ts'
+import { HTTP1, HTTP2, type Listener, openOn, serveOn, type Transport } from './transports.ts'
 
 type Line = readonly [name: string, value: string]
 interface Answer {

@@ -5,9 +5,9 @@ import { takeBuffer } from '../../src/core/byte-blocks.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import type { WireClient } from './raw-client.ts'
 import {
-  closeAfterTest,
   countConnections,
   endless,
   FAST,

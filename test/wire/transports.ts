@@ -4,28 +4,18 @@ import { createServer as createHttp2Server, createSecureServer, type Http2Sessio
 import { createServer as createSecureServer1 } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { afterEach } from 'vitest'
 import type { Exchange } from '../../src/core/exchange.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import type { MaybePromise } from '../../src/core/maybe-promise.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import type { ContentSource, Reply } from '../../src/core/reply.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { TLS } from '../support/hosts.ts'
 import { openHttp2Client } from './http2-client.ts'
 import { openRawClient, type RawClient, type WireClient } from './raw-client.ts'
 
 /** Bytes a second of the slowest reader: what the kernel takes without a reader is forgiven in a moment. */
 export const FAST = 100_000_000
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
-/** Ends what a test has started. */
-export function closeAfterTest(close: () => unknown): void {
-  closers.push(close)
-}
 
 export type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
