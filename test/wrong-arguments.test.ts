@@ -259,6 +259,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
     'takes as statementTimeout',
   ],
   ["preflight({ methods: [''] })", () => preflight({ origins: '*', methods: [''] }), 'preflight takes as methods'],
+  ['cors: {}', serviceWith({ cors: {} }), "cors takes as origins: '*', an origin, a list of origins, or a function"],
   ['origin for origins', () => preflight({ origin: '*' }), 'Did you mean "origins"?'],
   [
     "preflight({ credentials: 'yes' })",
