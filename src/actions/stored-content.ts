@@ -98,7 +98,10 @@ export function lastModifiedOf({ path, lastModified }: StoredResource): number |
  * The name that the store gives a state.
  * @throws TypeError for what is not text: all states would have the tag of one object, and a Date one for a whole second
  */
-export function versionOf({ version }: Pick<StoredResource, 'version'>): string {
-  if (typeof version === 'string') return version
-  throw new TypeError('The store gave a version that is not text.')
+export function versionOf(state: Pick<StoredResource, 'version'>): string {
+  if (typeof state.version === 'string') return state.version
+  const kind = describeValue(state)
+  throw new TypeError(
+    `The store gave a version that is not text${kind === 'an object' ? '' : `: the state is ${kind}`}.`,
+  )
 }
