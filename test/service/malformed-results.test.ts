@@ -37,3 +37,21 @@ describe('a store that gives an outcome which is not one of the contract', () =>
     )
   })
 })
+
+describe('a store that gives null or nothing', () => {
+  it('is answered 500, and the operator is told what it gave', async () => {
+    const errors: unknown[] = []
+    const store = memoryStore()
+    await store.create('/notes', { contentType: 'application/json', body: '{"id":1}' })
+    for (const faulty of [{ read: () => null }, { list: () => null }, { list: () => undefined }]) {
+      const resources = { '/notes': collection() }
+      const { send } = await serve({ ...store, ...(faulty as object) }, { resources, onError: (e) => errors.push(e) })
+      expect((await send('GET', 'read' in faulty ? '/notes/1' : '/notes')).status).toBe(500)
+    }
+    const noList = 'TypeError: The store gave as items of a page undefined, not a list.'
+    expect(errors.map(String)).toEqual([
+      'TypeError: The store gave null. Of what is not there, read() gives undefined.',
+      ...[noList, noList],
+    ])
+  })
+})
