@@ -5,6 +5,7 @@ import { createGoneError } from '../../contents/types.ts'
 import { readUpTo } from '../../core/byte-blocks.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
+import { resolveOptions } from '../../core/options.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { isUnavailable } from '../../core/unavailable.ts'
 import type { RecentCache } from '../recent-cache.ts'
@@ -13,7 +14,7 @@ import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
 import type { BesideContents } from './beside.ts'
 import type { ChunkSink, ChunkSource, ContentId, SqlContents, Taken } from './dialect.ts'
-import type { MoveOptions } from './options.ts'
+import { MOVE_OPTIONS, type MoveOptions } from './options.ts'
 
 export type IntakeSink = Omit<SqlContents, 'chunkSource'>
 
@@ -190,8 +191,9 @@ export async function moveChunks(
   owner: string,
   source: ChunkSource,
   beside: BesideContents | undefined,
-  { signal }: MoveOptions = {},
+  options: MoveOptions | undefined,
 ): Promise<number> {
+  const { signal } = resolveOptions('moveContents', options, MOVE_OPTIONS)
   if (beside === undefined) throw new TypeError(`${owner}: moveContents needs the option contents.`)
   let moved = 0
   for (let last = ''; ; ) {
