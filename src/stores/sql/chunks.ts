@@ -97,10 +97,11 @@ export async function abandonAfter(
   if (!isUnavailable(error)) await abandoned
 }
 
-/** Staged content that is not there any more. */
+/** Content that is not there any more when it is to be shown. An upload that is sent again is taken in anew. */
 export function createLostContentError(): HttpError {
-  return new HttpError(500, 'ERR_INTERNAL', {
+  return new HttpError(503, 'ERR_UNAVAILABLE', {
     detail: 'Staged content was used by another write already, was given up, or was left until it was swept.',
+    headers: { 'Retry-After': '0' },
   })
 }
 
