@@ -39,7 +39,7 @@ describe('a store that gives an outcome which is not one of the contract', () =>
 })
 
 describe('a store that gives null or nothing', () => {
-  it('is answered 500, and the operator is told what it gave', async () => {
+  it('is answered 500, and the error says what it gave', async () => {
     const errors: unknown[] = []
     const store = memoryStore()
     await store.create('/notes', { contentType: 'application/json', body: '{"id":1}' })
