@@ -192,7 +192,7 @@ export async function moveChunks(
   owner: string,
   source: ChunkSource,
   beside: BesideContents | undefined,
-  options: MoveOptions | undefined,
+  options?: MoveOptions,
 ): Promise<number> {
   const { signal } = resolveOptions('moveContents', options, MOVE_OPTIONS)
   if (beside === undefined) throw new TypeError(`${owner}: moveContents needs the option contents.`)
