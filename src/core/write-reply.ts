@@ -219,7 +219,7 @@ async function writeSource(
 function keepsLastByte({ isHttp2, req, res }: Exchange, left: number): boolean {
   const isLarge = left > 1 && left >= res.writableHighWaterMark / 2
   // The response of a pipelined request has no socket before its turn.
-  return isLarge && !isHttp2 && (req.socket as TLSSocket).encrypted === true
+  return isLarge && !isHttp2 && ((res.socket ?? req.socket) as TLSSocket).encrypted === true
 }
 
 /**
