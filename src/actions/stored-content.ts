@@ -63,7 +63,7 @@ export function addContentFields(fields: string[], resource: StoredResource, rou
 
 /**
  * The content of a resource as a reply sends it.
- * @throws TypeError for what is no content, such as the null of a database, and for content of another size than the store
+ * @throws TypeError for what is not content, such as the null of a database, and for content of another size than the store
  *   says: what follows the answer on the connection would be taken for a part of it
  */
 export function replyBodyOf(resource: StoredResource): RangedBody {
