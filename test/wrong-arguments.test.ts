@@ -128,6 +128,16 @@ const cases: [string, () => unknown, string | RegExp][] = [
       `${owner} has ${String(text)}`,
     ])
   }),
+  ...(
+    [
+      ['document', () => document({ types: ['text/plain'], methods: ['PATCH'] })],
+      ['collection', () => collection({ types: ['text/plain'], memberMethods: ['GET', 'PATCH'] })],
+    ] as const
+  ).map(([owner, make]): [string, () => unknown, string] => [
+    `${owner} with PATCH, and types without JSON`,
+    make,
+    `${owner} has PATCH, which is about JSON: none of its types is a JSON type.`,
+  ]),
   ['collection({ maxSize: 5 })', () => collection({ maxSize: 5 }), 'content that is not JSON: it takes JSON alone.'],
   [
     "document({ types: ['image/*'], idempotency })",
@@ -249,6 +259,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
     'takes as statementTimeout',
   ],
   ["preflight({ methods: [''] })", () => preflight({ origins: '*', methods: [''] }), 'preflight takes as methods'],
+  ['cors: {}', serviceWith({ cors: {} }), "cors takes as origins: '*', an origin, a list of origins, or a function"],
   ['origin for origins', () => preflight({ origin: '*' }), 'Did you mean "origins"?'],
   [
     "preflight({ credentials: 'yes' })",

@@ -171,6 +171,17 @@ const cases: [string, () => unknown, string][] = [
     () => collection({ query, files: { scan: {} } }),
     `collection has in query the property ${Object.keys(query).join()}, which says of the file scan: { name, type, size }.`,
   ]),
+  ...(
+    [
+      [{ query: { id: 'string' } }, 'id', 'string', 'number'],
+      [{ query: { key: { type: 'date-time', pointer: '/id' } } }, 'key', 'date-time', 'number'],
+      [{ query: { id: 'number' }, ids: 'uuid' }, 'id', 'number', 'string'],
+    ] as const
+  ).map(([options, name, type, idType]): (typeof cases)[number] => [
+    `query of a type that no id has: ${JSON.stringify(options)}`,
+    () => collection(options),
+    `collection has in query the property ${name} of type '${type}'; its ids are of type '${idType}'.`,
+  ]),
   ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}].map(
     (base): (typeof cases)[number] => [
       `client, base: ${String(base)}`,
@@ -202,6 +213,8 @@ describe('values of options that could not work', () => {
     const files = { scan: {}, photo: { describe: ({ size }: { size: number }) => size } }
     const query = { photo: 'number', size: { type: 'number', pointer: '/scan/size' } }
     expect(collection({ files, query })).toBeDefined()
+    for (const ids of ['uuid', 'string'] as const) expect(collection({ ids, query: { id: 'string' } })).toBeDefined()
+    expect(collection({ query: { id: 'number', part: { type: 'string', pointer: '/id/part' } } })).toBeDefined()
     for (const cacheControl of ['', 'no-store', 'public,max-age=60', 'private="Set-Cookie, X-A", stale-if-error=5']) {
       expect(document({ cacheControl })).toBeDefined()
     }

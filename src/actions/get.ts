@@ -81,7 +81,7 @@ const ANSWERED_HERE = [
 function redirectReply(exchange: ResourceExchange, resource: StoredResource): MaybePromise<Reply> | undefined {
   const { body } = resource
   // Of accepted work, the target cannot say when to look again.
-  if (!isLargeBody(body) || body.locate === undefined || exchange.route.showsWork) return undefined
+  if (!isLargeBody(body) || body?.locate === undefined || exchange.route.showsWork) return undefined
   if (ANSWERED_HERE.some((name) => exchange.field(name) !== undefined)) return undefined
   const method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
   const validators: string[] = []

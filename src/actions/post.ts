@@ -211,10 +211,10 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
 /** 201 for content that is kept as it came: the answer says under which id. */
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const cacheControl = exchange.route.postCacheControl[exchange.sharing]
-  const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', cacheControl]
-  if (exchange.preferences.return === 'minimal') {
-    return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
-  }
+  const isMinimal = exchange.preferences.return === 'minimal'
+  const applied = appliedPreferences(exchange, isMinimal ? 'done' : 'id')
+  const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', cacheControl, ...applied]
+  if (isMinimal) return emptyReply(201, fields)
   const id = idOf(splitPath(resource.path).name, exchange.route.collection!.ids === 'uuid' ? 'string' : 'integer')
   return contentReply(201, encodeText(JSON.stringify({ id })), [...fields, 'Content-Type', 'application/json'])
 }

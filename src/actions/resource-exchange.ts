@@ -159,16 +159,20 @@ export function unknownMembers(exchange: ResourceExchange): 'strip' | 'refuse' {
   return exchange.preferences.handling === 'strict' ? 'refuse' : 'strip'
 }
 
-/** Preference-Applied for the preferences that had a part in the answer to a write (RFC 7240 §3). */
-export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 'accepted' = 'done'): string[] {
+/**
+ * Preference-Applied for the preferences that had a part in the answer to a write (RFC 7240 §3).
+ * @param answer `id` for content that is kept as it came: the answer says under which id, and nothing else
+ */
+export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 'accepted' | 'id' = 'done'): string[] {
   if (exchange.field('prefer') === undefined) return []
+  const { hasJson, method, route } = exchange
   const { return: wanted, handling, respondAsync } = exchange.preferences
   const applied: string[] = []
   if (answer === 'done' && wanted !== undefined) applied.push(`return=${wanted}`)
   if (answer === 'accepted' && respondAsync === true) applied.push('respond-async')
-  if (handling === 'strict' && exchange.route.schema !== undefined && exchange.method !== 'DELETE') {
-    applied.push('handling=strict')
-  }
+  // A schema is for JSON, for what a form becomes, and for what a patch makes.
+  const isChecked = hasJson || method === 'PATCH' || route.collection?.content === 'json'
+  if (handling === 'strict' && route.schema !== undefined && isChecked) applied.push('handling=strict')
   return applied.length === 0 ? [] : ['Preference-Applied', applied.join(', ')]
 }
 

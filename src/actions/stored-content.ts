@@ -63,12 +63,17 @@ export function addContentFields(fields: string[], resource: StoredResource, rou
 
 /**
  * The content of a resource as a reply sends it.
- * @throws TypeError for content of another size than the store says: what follows the answer on the connection would be
- *   taken for a part of it
+ * @throws TypeError for what is not content, such as the null of a database, and for content of another size than the store
+ *   says: what follows the answer on the connection would be taken for a part of it
  */
 export function replyBodyOf(resource: StoredResource): RangedBody {
   const { body, size } = resource
   if (isLargeBody(body)) {
+    if (typeof body?.open !== 'function') {
+      throw new TypeError(
+        `The store gave as body of ${resource.path} ${describeValue(body)}, not text, bytes or { open }.`,
+      )
+    }
     const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
       atOnce(body.open(first, last, signal === undefined ? undefined : { signal }))
     const readRange =
@@ -98,7 +103,10 @@ export function lastModifiedOf({ path, lastModified }: StoredResource): number |
  * The name that the store gives a state.
  * @throws TypeError for what is not text: all states would have the tag of one object, and a Date one for a whole second
  */
-export function versionOf({ version }: Pick<StoredResource, 'version'>): string {
-  if (typeof version === 'string') return version
-  throw new TypeError('The store gave a version that is not text.')
+export function versionOf(state: Pick<StoredResource, 'version'>): string {
+  if (typeof state.version === 'string') return state.version
+  const kind = describeValue(state)
+  throw new TypeError(
+    `The store gave a version that is not text${kind === 'an object' ? '' : `: the state is ${kind}`}.`,
+  )
 }

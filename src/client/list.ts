@@ -13,7 +13,10 @@ import {
 import type { RequestOptions } from './transport.ts'
 
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {
-  /** Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. */
+  /**
+   * Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. A list stands for any of its values; `undefined`
+   * and an empty list are left out.
+   */
   readonly query?: QueryOf<Types['traits']>
   /** Sort keys; `-name` descends. */
   readonly sort?: SortOf<Types['traits']> | readonly SortOf<Types['traits']>[]

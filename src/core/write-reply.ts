@@ -216,9 +216,10 @@ async function writeSource(
  * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset. The header
  * section may wait as well.
  */
-function keepsLastByte({ isHttp2, res }: Exchange, left: number): boolean {
+function keepsLastByte({ isHttp2, req, res }: Exchange, left: number): boolean {
   const isLarge = left > 1 && left >= res.writableHighWaterMark / 2
-  return isLarge && !isHttp2 && (res.socket as TLSSocket | null)?.encrypted === true
+  // The response of a pipelined request has no socket before its turn.
+  return isLarge && !isHttp2 && ((res.socket ?? req.socket) as TLSSocket).encrypted === true
 }
 
 /**

@@ -1,5 +1,17 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { BOOLEAN, CHECKED_LATER, numberThat, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import {
+  BOOLEAN,
+  either,
+  FUNCTION,
+  listOf,
+  numberThat,
+  oneOf,
+  required,
+  TEXT,
+  type ValueRule,
+  withDefault,
+  writtenAs,
+} from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import {
   DEFAULT_ALLOWED_HEADERS,
@@ -63,10 +75,11 @@ const FIELD_NAMES: ValueRule = {
     value === '*' || (Array.isArray(value) && value.every((name) => typeof name === 'string' && isToken(name))),
   text: "'*', or a list of field names",
 }
+const ORIGINS = writtenAs(either(TEXT, listOf(TEXT), FUNCTION), "'*', an origin, a list of origins, or a function")
 const SECONDS = numberThat((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number of seconds, 0 or more')
 
 const OPTIONS = {
-  origins: CHECKED_LATER,
+  origins: required(ORIGINS),
   credentials: withDefault(BOOLEAN, false),
   // The defaults follow below: a service with further fields has longer ones.
   allowedHeaders: FIELD_NAMES,
@@ -116,12 +129,11 @@ function hasAsterisk(list: unknown): boolean {
   return Array.isArray(list) && list.flat().includes('*')
 }
 
-function createOriginList(list: readonly string[] | undefined): (origin: string) => boolean {
-  if (!Array.isArray(list)) throw new TypeError('"origins" is "*", an origin, a list of origins, or a function.')
+function createOriginList(list: readonly string[]): (origin: string) => boolean {
   const exact = new Set<string>()
   const patterns: OriginPattern[] = []
-  for (const text of list as readonly string[]) {
-    const pattern = typeof text === 'string' ? parseOriginPattern(text) : undefined
+  for (const text of list) {
+    const pattern = parseOriginPattern(text)
     if (pattern !== undefined) patterns.push(pattern)
     else if (text === 'null' || isOrigin(text)) exact.add(text)
     else {

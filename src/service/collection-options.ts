@@ -93,7 +93,7 @@ export function readCollectionOptions(
   checkMethods('collection', 'memberMethods', options.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   const { types = JSON_ONLY, files = {}, create } = options
   const hasFiles = create === 'accepted' || Object.keys(files).length > 0
-  checkContentOptions('collection', options, { types, files: hasFiles })
+  checkContentOptions('collection', options, { types, files: hasFiles, methods: options.memberMethods })
   checkAcceptance(options)
   if (!types.every(isJsonRange)) refuseJsonOptions(options)
   const { textProperty } = options

@@ -82,7 +82,7 @@ export function readDocumentOptions(given: DocumentOptions | undefined): Readonl
   checkResourceOptions('document', options)
   checkMethods('document', 'methods', options.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   const { types = ['*/*'] } = options
-  checkContentOptions('document', options, { types, files: false })
+  checkContentOptions('document', options, { types, files: false, methods: options.methods })
   if (options.idempotency !== undefined && !types.some(includesJson)) {
     throw new TypeError('document has idempotency, which is about PATCH: none of its types is a JSON type.')
   }
@@ -105,18 +105,19 @@ const ABOUT_JSON = ['schema', 'jsonAsMergePatch'] as const
 const ABOUT_OTHER_CONTENT = ['maxSize', 'allowInline'] as const
 
 /**
- * @param has the types of the content, and whether there are files, which may be of any type
+ * @param has the types of the content, whether there are files, which may be of any type, and the methods that are named
  * @throws TypeError for options that have no effect on such content, or beside each other
  */
 export function checkContentOptions(
   owner: string,
   options: SharedOptions,
-  has: { readonly types: readonly string[]; readonly files: boolean },
+  has: { readonly types: readonly string[]; readonly files: boolean; readonly methods: readonly string[] | undefined },
 ): void {
   const isJson = has.types.every(isJsonRange)
   const find = <Name extends keyof DocumentOptions>(names: readonly Name[]): Name | undefined =>
     names.find((name) => options[name] !== undefined && options[name] !== false)
-  const aboutJson = has.types.some(includesJson) ? undefined : find(ABOUT_JSON)
+  const patch = has.methods?.includes('PATCH') === true ? 'PATCH' : undefined
+  const aboutJson = has.types.some(includesJson) ? undefined : (find(ABOUT_JSON) ?? patch)
   if (aboutJson !== undefined) {
     throw new TypeError(`${owner} has ${aboutJson}, which is about JSON: none of its types is a JSON type.`)
   }

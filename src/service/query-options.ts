@@ -84,15 +84,20 @@ const SCOPE_OPTIONS = {
 } satisfies OptionTable<NamedScope>
 
 type CollectionFiles = Readonly<Record<string, FileOptions>>
+type Ids = 'integer' | 'string' | 'uuid'
 
 /** Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect */
 export function readQueryOptions({
   query,
   scope,
   files,
-}: QueryOptions & { readonly files?: CollectionFiles }): Pick<QueryOptions, 'query' | 'scope'> {
+  ids = 'integer',
+}: QueryOptions & { readonly files?: CollectionFiles; readonly ids?: Ids }): Pick<QueryOptions, 'query' | 'scope'> {
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
-  for (const [name, property] of properties) refuseFacts(name, property, files)
+  for (const [name, property] of properties) {
+    refuseFacts(name, property, files)
+    refuseIdType(name, property, ids)
+  }
   const named = readScope(scope)
   const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
   if (both) {
@@ -132,14 +137,27 @@ function readProperty(name: string, given: unknown): QueryPropertyOptions {
 
 /** @throws TypeError for a property that is an object in every item with the file: each upload of it would be 422 */
 function refuseFacts(name: string, property: QueryPropertyOptions, files: CollectionFiles = {}): void {
-  const pointer = (typeof property === 'object' && property.pointer) || `/${name}`
-  const [file, ...rest] = parsePointer(pointer) ?? []
+  const [file, ...rest] = parsePointer(pointerOf(name, property)) ?? []
   if (file === undefined || rest.length > 0 || !Object.hasOwn(files, file)) return
   if (files[file]!.describe !== undefined) return
   throw new TypeError(
     `collection has in query the property ${name}, which says of the file ${file}: { name, type, size }. Give it a pointer ` +
       `such as '/${file}/type', or the file a describe that returns one value.`,
   )
+}
+
+/** @throws TypeError for a type that no id has: each creation would be 422 */
+function refuseIdType(name: string, property: QueryPropertyOptions, ids: Ids): void {
+  const type = typeof property === 'string' ? property : property.type
+  const idType = ids === 'integer' ? 'number' : 'string'
+  if (ids === 'string' || type === idType || pointerOf(name, property) !== '/id') return
+  throw new TypeError(
+    `collection has in query the property ${name} of type '${type}'; its ids are of type '${idType}'.`,
+  )
+}
+
+function pointerOf(name: string, property: QueryPropertyOptions): string {
+  return (typeof property === 'object' && property.pointer) || `/${name}`
 }
 
 function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {

@@ -32,6 +32,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   /** Makes calls, and reports how each ends. */
   function observe(kind: 'read' | 'write'): <Value>(call: () => MaybePromise<Value>) => MaybePromise<Value> {
     const done = <Value>(value: Value): Value => {
+      if (value === null) throw new TypeError('The store gave null. Of what is not there, read() gives undefined.')
       if (failing !== 'nothing') succeed(kind)
       return value
     }
@@ -66,7 +67,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
  * @throws TypeError for a store that gives another one
  */
 function checkPage(page: Page, { after, limit, query }: ListOptions): Page {
-  const { items, next, total } = page
+  const { items, next, total } = page ?? ({} as Page)
   if (!Array.isArray(items))
     throw new TypeError(`The store gave as items of a page ${describeValue(items)}, not a list.`)
   if (items.length > limit) throw new TypeError(`The store gave ${items.length} items for a page of at most ${limit}.`)

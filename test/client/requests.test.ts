@@ -85,7 +85,7 @@ describe('createResourceClient with definitions', () => {
       res.setHeader('Content-Type', 'application/json').setHeader('X-Total-Count', '12').end('[]')
     })
     const list = createResourceClient(base).list('/tasks', {
-      query: { status: ['open', 'late'], dueAt: { gte: new Date(0), exists: true }, done: undefined },
+      query: { status: ['open', 'late'], dueAt: { gte: new Date(0), exists: true }, done: undefined, city: [] },
       sort: ['-dueAt', 'priority'],
       count: true,
     })

@@ -39,6 +39,7 @@ describe('entityTagOf', () => {
   it('is the tag that the store gives, and a tag that is none is the failure of the store', async () => {
     expect(entityTagOf({ version: '1', entityTag: 'W/"7"' })).toBe('W/"7"')
     expect(entityTagOf({ version: 'a "b"' })).toBe('"a%20%22b%22"')
+    expect(() => entityTagOf(Promise.resolve({ version: '1' }) as never)).toThrow('a promise, which has to be awaited')
     expect(() => entityTagOf({ version: '1', entityTag: '7' })).toThrow('An entity tag has double quotes around it')
     const inner = memoryStore()
     const store: ResourceStore = {

@@ -37,3 +37,37 @@ describe('a store that gives an outcome which is not one of the contract', () =>
     )
   })
 })
+
+describe('a store that gives no state, page or content of the contract', () => {
+  it.each([
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [{ id: 1 }, 'an object'],
+  ])('as content is answered 500, and the error says what it gave: %j', async (body, given) => {
+    const errors: unknown[] = []
+    const store = memoryStore()
+    await store.create('/notes', { contentType: 'application/json', body: '{"id":1}' })
+    const read = () => ({ ...store.read('/notes/1'), body }) as never
+    const resources = { '/notes': collection() }
+    const { send } = await serve({ ...store, read }, { resources, onError: (error) => errors.push(error) })
+    expect((await send('GET', '/notes/1')).status).toBe(500)
+    const text = `The store gave as body of /notes/1 ${given}, not text, bytes or { open }.`
+    expect(errors.map(String)).toEqual([`TypeError: ${text}`])
+  })
+
+  it('is answered 500, and the error says what it gave', async () => {
+    const errors: unknown[] = []
+    const store = memoryStore()
+    await store.create('/notes', { contentType: 'application/json', body: '{"id":1}' })
+    for (const faulty of [{ read: () => null }, { list: () => null }, { list: () => undefined }]) {
+      const resources = { '/notes': collection() }
+      const { send } = await serve({ ...store, ...(faulty as object) }, { resources, onError: (e) => errors.push(e) })
+      expect((await send('GET', 'read' in faulty ? '/notes/1' : '/notes')).status).toBe(500)
+    }
+    const noList = 'TypeError: The store gave as items of a page undefined, not a list.'
+    expect(errors.map(String)).toEqual([
+      'TypeError: The store gave null. Of what is not there, read() gives undefined.',
+      ...[noList, noList],
+    ])
+  })
+})

@@ -352,7 +352,9 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         (await store.list('/a', { limit: 10, hidden: true })).items.map(({ body: _, ...rest }) => rest)
       const states = await facts()
       const readBefore = (await store.read('/a/1')) as StoredResource
-      expect(await store.moveContents()).toBe(5)
+      await expect(store.moveContents({ singal: 1 } as never)).rejects.toThrow('Did you mean "signal"?')
+      await expect(store.moveContents({ signal: 1 } as never)).rejects.toThrow('takes as signal: an AbortSignal')
+      expect(await store.moveContents({ signal: new AbortController().signal })).toBe(5)
       expect(await store.moveContents()).toBe(0)
       expect(await facts()).toEqual(states)
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 30_000)

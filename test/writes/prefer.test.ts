@@ -100,6 +100,35 @@ describe('Prefer: handling=strict', () => {
     }
     await target.close()
   })
+
+  it('is said to be applied where content that is kept as it came has a schema, and not without (RFC 7240 §3)', async () => {
+    const schema = z.object({ name: z.string() })
+    const types = ['application/json', 'text/plain']
+    const target = await startService({ resources: { '/a': collection({ schema, types }) } })
+    const strict = { Prefer: 'handling=strict' }
+    const full = { Prefer: 'handling=strict, return=representation' }
+    const minimal = { Prefer: 'handling=strict, return=minimal' }
+    const text = { fields: { 'Content-Type': 'text/plain', ...strict }, body: 'x' }
+    const answers = [
+      await target.send('POST', '/a', jsonOf({ name: 'x', odd: 1 }, strict)),
+      await target.send('POST', '/a', jsonOf({ name: 'x' }, strict)),
+      await target.send('POST', '/a', jsonOf({ name: 'x' }, full)),
+      await target.send('POST', '/a', jsonOf({ name: 'x' }, minimal)),
+      await target.send('POST', '/a', text),
+      await target.send('PUT', '/a/1', text),
+      await target.send('DELETE', '/a/1', { fields: strict }),
+    ]
+    expect(answers.map((answer) => [answer.status, applied(answer)])).toEqual([
+      [422, undefined],
+      [201, 'handling=strict'],
+      [201, 'handling=strict'],
+      [201, 'return=minimal, handling=strict'],
+      [201, undefined],
+      [204, undefined],
+      [204, undefined],
+    ])
+    await target.close()
+  })
 })
 
 describe('Prefer: respond-async', () => {

@@ -5,6 +5,7 @@ import { createGoneError } from '../../contents/types.ts'
 import { readUpTo } from '../../core/byte-blocks.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
+import { resolveOptions } from '../../core/options.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { isUnavailable } from '../../core/unavailable.ts'
 import type { RecentCache } from '../recent-cache.ts'
@@ -13,7 +14,7 @@ import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
 import type { BesideContents } from './beside.ts'
 import type { ChunkSink, ChunkSource, ContentId, SqlContents, Taken } from './dialect.ts'
-import type { MoveOptions } from './options.ts'
+import { MOVE_OPTIONS, type MoveOptions } from './options.ts'
 
 export type IntakeSink = Omit<SqlContents, 'chunkSource'>
 
@@ -96,10 +97,11 @@ export async function abandonAfter(
   if (!isUnavailable(error)) await abandoned
 }
 
-/** Staged content that is not there any more. */
+/** Content that is not there any more when it is to be shown. An upload that is sent again is taken in anew. */
 export function createLostContentError(): HttpError {
-  return new HttpError(500, 'ERR_INTERNAL', {
+  return new HttpError(503, 'ERR_UNAVAILABLE', {
     detail: 'Staged content was used by another write already, was given up, or was left until it was swept.',
+    headers: { 'Retry-After': '0' },
   })
 }
 
@@ -190,8 +192,9 @@ export async function moveChunks(
   owner: string,
   source: ChunkSource,
   beside: BesideContents | undefined,
-  { signal }: MoveOptions = {},
+  options?: MoveOptions,
 ): Promise<number> {
+  const { signal } = resolveOptions('moveContents', options, MOVE_OPTIONS)
   if (beside === undefined) throw new TypeError(`${owner}: moveContents needs the option contents.`)
   let moved = 0
   for (let last = ''; ; ) {

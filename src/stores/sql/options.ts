@@ -59,6 +59,10 @@ export interface MoveOptions {
   readonly signal?: AbortSignal
 }
 
+export const MOVE_OPTIONS: OptionTable<MoveOptions> = {
+  signal: writtenAs(shapedAs({ throwIfAborted: 'function' }), 'an AbortSignal'),
+}
+
 /** A store that can move large content from its tables to its content store. */
 export interface MovableContents {
   /**
