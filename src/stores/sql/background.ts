@@ -139,7 +139,8 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
     close() {
       isClosed = true
       if (running.size === 0) return
-      return Promise.all(running.values()).then(() => {})
+      // Its timer keeps the process alive, as that of a pause does not: whoever closes a store has more to do.
+      return waitAtMost(LONGEST_TIMER, Promise.all(running.values()))
     },
   }
 }
