@@ -139,7 +139,7 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
     close() {
       isClosed = true
       if (running.size === 0) return
-      // Its timer keeps the process alive, as that of a pause does not: whoever closes a store has more to do.
+      // Its timer keeps the process alive, as that of a pause does not: the program that closes the store goes on.
       return waitAtMost(LONGEST_TIMER, Promise.all(running.values()))
     },
   }
