@@ -5,7 +5,7 @@ import { HttpError } from '../core/errors.ts'
 import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { createUnavailableError } from '../core/unavailable.ts'
+import { createUnavailableError, isOverQuota } from '../core/unavailable.ts'
 import { createInTurn, createOpenFiles } from './open-files.ts'
 import { type ContentStore, checkKey, createGoneError, type ListedContent } from './types.ts'
 
@@ -28,7 +28,7 @@ const MOST_OPENING = 16
 /** Nothing is read through a symbolic link, and no named pipe is waited for. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 /** EFBIG: beyond the largest file of the file system, or of the process (`ulimit -f`). */
-const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
+const FULL: readonly unknown[] = ['ENOSPC', 'EFBIG']
 const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
 const FOLDER = /^[0-9a-f]{2}$/
 const NAME = /^([0-9a-f]{16,100})(\.part)?$/
@@ -227,7 +227,7 @@ function toHttpError(error: unknown): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
   // The error of the source may have a code as well.
   if (syscall === undefined) return error
-  if (FULL.includes(code)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  if (FULL.includes(code) || isOverQuota(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   if (BUSY.includes(code)) return createUnavailableError(error)
   return error
 }

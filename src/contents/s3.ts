@@ -41,7 +41,11 @@ export interface S3ContentsOptions {
   readonly redirect?: boolean
 }
 
-const PREFIX = textLike(/^[\w./-]*$/, 'text of letters, digits, "/", "_", "." and "-"')
+/** An address has no part "." or "..": an object of that prefix would lie elsewhere, where no list finds it. */
+const PREFIX = textLike(
+  /^(?!(?:.*\/)?\.\.?\/)[\w./-]*$/,
+  'text of letters, digits, "/", "_", "." and "-", without a part "." or ".."',
+)
 const ADDRESS: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^https?:\/\/[^?#]+$/.test(value) && URL.canParse(value),
   text: 'the address of the service, such as https://s3.eu-central-1.amazonaws.com',

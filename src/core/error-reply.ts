@@ -2,7 +2,7 @@ import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
-import { createUnavailableError } from './unavailable.ts'
+import { createUnavailableError, isOverQuota } from './unavailable.ts'
 import { isFieldList } from './write-head.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
@@ -56,14 +56,14 @@ export function forHttp2(reply: Reply): Reply {
   return { ...reply, headers: headers.filter((_, i) => !OF_CONNECTION.test(headers[i - (i % 2)]!)) }
 }
 
-const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL']
+const FULL: readonly unknown[] = ['ENOSPC', 'EFBIG', 'SQLITE_FULL']
 
 /** What an error of the system or of a store means for the client; anything unknown is 500 and says nothing. */
 export function toHttpError(error: unknown): HttpError {
   // One of another copy, or one that was changed, may have any status.
   if (isHttpError(error) && isErrorStatus(error.status)) return error
   const code = (error as { code?: unknown } | null)?.code
-  if (FULL.includes(code)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  if (FULL.includes(code) || isOverQuota(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   if (code === 'EMFILE' || code === 'ENFILE') return createUnavailableError(error)
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
 }

@@ -80,6 +80,10 @@ describe('s3Contents, its own ways', () => {
     expect(() => s3Contents({ ...good, bucket: undefined } as never)).toThrow(/takes as bucket: the name of a bucket/)
     expect(() => s3Contents({ ...good, credentials: {} } as never)).toThrow(/takes as credentials: \{ accessKeyId/)
     expect(() => s3Contents({ ...good, prefix: 'a b' })).toThrow(/takes as prefix: text of letters/)
+    for (const prefix of ['./a/', '../b/', 'a/../', 'a/./b/', '/../']) {
+      expect(() => s3Contents({ ...good, prefix }), prefix).toThrow(/takes as prefix: .* without a part "\." or "\.\."/)
+    }
+    for (const prefix of ['', '/', '.a/', 'a./', '...', '..a', 'a/..', 'a.b/c-d_e/']) s3Contents({ ...good, prefix })
     expect(() => s3Contents({ ...good, parts: 5 } as never)).toThrow(/has no option "parts"/)
   })
 })

@@ -247,6 +247,12 @@ describe('toHttpError', () => {
     expect(toHttpError(cause)).toMatchObject({ status, expose: false, cause })
   })
 
+  it.each([-122, -69])('takes EDQUOT, for which Node has no name, for 507: errno %i', (errno) => {
+    expect(toHttpError(Object.assign(new Error('full'), { errno, code: `Unknown system error ${errno}` })).status).toBe(
+      507,
+    )
+  })
+
   it.each([undefined, null, 'text', 7, {}])('takes %j, thrown, for 500', (value) => {
     expect(toHttpError(value)).toMatchObject({ status: 500, code: 'ERR_INTERNAL' })
   })

@@ -225,6 +225,19 @@ describe('createIndexer', () => {
     expect(pauses.map(({ value }) => value.hasRef())).toEqual([false])
     await indexer.close()
   })
+
+  it('keeps the process alive while it is being closed between its steps: its caller goes on afterwards', async () => {
+    vi.useRealTimers()
+    const commit = vi.fn(async () => undefined)
+    const { indexer } = createSteps([[toItem(1)]], { commit })
+    void indexer.run('/tasks', INDEX)
+    await vi.waitFor(() => expect(commit).toHaveBeenCalled())
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const closed = indexer.close()
+    const hasRef = setTimer.mock.results.map(({ value }) => value.hasRef())
+    await closed
+    expect(hasRef).toEqual([true])
+  })
 })
 
 it('the indexing of a store ends with it: once it is closed, no further item is looked at', async () => {

@@ -139,7 +139,8 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
     close() {
       isClosed = true
       if (running.size === 0) return
-      return Promise.all(running.values()).then(() => {})
+      // Its timer keeps the process alive, as that of a pause does not: the program that closes the store goes on.
+      return waitAtMost(LONGEST_TIMER, Promise.all(running.values()))
     },
   }
 }

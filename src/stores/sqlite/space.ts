@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import { closeSync, constants, ftruncateSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError } from '../../core/errors.ts'
+import { isOverQuota } from '../../core/unavailable.ts'
 import type { Swept } from '../sql/dialect.ts'
 import type { SqliteDatabase } from './handle.ts'
 
@@ -85,7 +86,7 @@ export function createReserve(file: string, most: number): Reserve {
         take()
       } catch (error) {
         const { code } = error as { code?: string }
-        if (code === 'ENOSPC' || code === 'EDQUOT') return
+        if (code === 'ENOSPC' || isOverQuota(error)) return
         // A folder in which the program may not make this file: the store works without. Too many open files end by
         // themselves, and the next sweep tries again.
         isPossible = code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM'
