@@ -288,6 +288,14 @@ describe('testStore', () => {
     expect(() => testStore('x', () => memoryStore())).toThrow(/^testStore found no test runner/)
   })
 
+  it('takes a function that makes a store, and says so where it is none or makes none', async () => {
+    expect(() => testStore('x', memoryStore() as never, { describe, it })).toThrow(/takes a function .* not an object/)
+    for (const made of [undefined, {}, memoryStore, { store: Promise.resolve(memoryStore()) }]) {
+      const { failures } = await runKit(() => made as never, {}, 'names the path of what it returns')
+      expect(String([...failures.values()])).toContain('made no store: an object with read (function)')
+    }
+  })
+
   it('runs under node:test without being given its functions', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kit-'))
     try {
