@@ -1,6 +1,9 @@
 import ts from 'typescript'
 
-const FILES = ['types', 'write-types', 'lists'].map((name) => `src/stores/${name}.ts`)
+const FILES = [
+  ...['types', 'write-types', 'lists'].map((name) => `src/stores/${name}.ts`),
+  ...['contents/types', 'core/maybe-promise'].map((name) => `src/${name}.ts`),
+]
 
 /** What a store is called with and returns, in the order of the page. */
 const CONTRACT = [
@@ -24,6 +27,13 @@ const CONTRACT = [
   ['ListQuery', ''],
   ['OrderKey', ''],
   ['CollectionIndex', ''],
+  ['LocateRequest', ''],
+]
+
+/** What the members above are made of, and what the functions return. */
+const TYPES = [
+  ...['MaybePromise', 'StoredState', 'WriteResult', 'CreateResult', 'RemoveResult', 'Expectation', 'NewState'],
+  ...['SmallBody', 'IndexedValue', 'IndexedValues', 'Condition'],
 ]
 
 /** The page of the store contract: its interfaces with their docstrings. @param clean makes text fit into a cell */
@@ -41,6 +51,14 @@ export function writeContract(sources, clean) {
     const head = sentence === '' ? [] : [sentence, '']
     return [`## ${name}`, '', ...head, '| name | type | |', '|---|---|---|', ...rows, '']
   })
+  const types = TYPES.map((name) => {
+    const isWanted = (node) => ts.isTypeAliasDeclaration(node) && node.name.text === name
+    const source = own.find(({ statements }) => statements.some(isWanted))
+    if (source === undefined) throw new Error(`${FILES.join(' and ')} have no type ${name}.`)
+    const found = source.statements.find(isWanted)
+    const text = found.type.getText(source).replaceAll(/\/\*\*.*?\*\//gs, '')
+    return `| \`${name}\` | \`${clean(text).replace(/^\\\| /, '')}\` | ${clean(describe(found))} |`
+  })
   return [
     '# The store contract',
     '',
@@ -48,6 +66,12 @@ export function writeContract(sources, clean) {
     '[a store of your own](custom-store.md). Members with * are required. This page is derived from the source.',
     '',
     ...sections,
+    '## Types',
+    '',
+    '| name | type | |',
+    '|---|---|---|',
+    ...types,
+    '',
   ].join('\n')
 }
 

@@ -141,6 +141,16 @@ describe('documentation', () => {
     expect(steps.filter((name) => !traces.flat().includes(name!))).toEqual([])
   })
 
+  it('explains every type that the page of the store contract names', () => {
+    const page = readFileSync('docs/store-contract.md', 'utf8')
+    const types = page.split('\n').map((line) => line.split(/(?<!\\)\|/)[2] ?? '')
+    const named = new Set(types.join().match(/\b[A-Z][a-z]\w*/g))
+    const standard = 'AbortSignal AsyncIterable Exclude Omit Pick PromiseLike Readonly Record Uint8Array'.split(' ')
+    const explained = [...page.matchAll(/^(?:## |\| `)([A-Z]\w*)/gm)].map(([, name]) => name)
+    const open = [...named].filter((name) => ![...standard, ...explained, 'Value'].includes(name))
+    expect(open).toEqual([])
+  })
+
   it('is true where it is derived from the source and the tests', async () => {
     await expect(run(process.execPath, ['scripts/write-docs.js', '--check'])).resolves.toBeDefined()
   })

@@ -194,6 +194,8 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ['attach(service, server)', () => attach(service, {}), 'attach takes the server first'],
   ["mount(service, '/api')", () => mount(service, '/api'), "mount takes the prefix first: mount('/api', service)"],
   ['createResourceService(memoryStore)', () => createResourceService(memoryStore), 'call it: memoryStore()'],
+  ['createResourceService(Store)', () => createResourceService(class Store {}), 'call it: new Store()'],
+  ['createResourceService(() => store)', () => createResourceService(() => memoryStore()), /not a function\. A store/],
   ['createResourceService(promise)', () => createResourceService(promise), 'not a promise'],
   ['createResourceService({ resources })', () => createResourceService({ resources: {} }), 'takes a store first'],
   [

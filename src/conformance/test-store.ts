@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { BOOLEAN, FUNCTION, PATH, type ValueRule, writtenAs } from '../core/option-values.ts'
+import { BOOLEAN, describeValue, FUNCTION, PATH, STORE, type ValueRule, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../stores/types.ts'
 import { absentRelated } from './cases/absent-related.ts'
@@ -100,7 +100,7 @@ const OPTIONS: OptionTable<TestStoreOptions> = {
  * @param create makes a store without data, alone or with what belongs to it; called for every case
  * @param options what the store can do beyond the core of the contract, and the functions of the runner. Default for
  *   these: global ones, then those of node:test
- * @throws TypeError for an unknown option, or when no runner is found
+ * @throws TypeError for an unknown option, for no function, or when no runner is found
  */
 export function testStore(
   name: string,
@@ -108,6 +108,8 @@ export function testStore(
   options?: TestStoreOptions,
 ): void {
   const given = resolveOptions('testStore', options, OPTIONS)
+  if (!FUNCTION.accepts(create))
+    throw new TypeError(`testStore takes a function that makes a store, not ${describeValue(create)}.`)
   const { describe, it } = findRunner('testStore', given)
   const can = { ...DEFAULTS, ...given }
   const modes: RemoveOptions['mode'][] = ['erase']
@@ -131,7 +133,11 @@ export function testStore(
 
   async function runCase({ run }: Case, needs: readonly Capability[], context: unknown): Promise<void> {
     const created = await create()
-    const fixture: StoreFixture = 'store' in created ? created : { store: created }
+    const fixture: StoreFixture = STORE.accepts(created)
+      ? { store: created as ResourceStore }
+      : (created as StoreFixture)
+    if (!STORE.accepts(fixture?.store))
+      throw new TypeError(`The function that testStore was given made no store: ${STORE.text}, alone or as \`store\`.`)
     const stores: ResourceStore[] = [fixture.store]
     const calls = createCallWatch()
     const watched = calls.watch(fixture.store)

@@ -131,6 +131,15 @@ export function shapedAs(shape: Readonly<Record<string, string>>): ValueRule {
   }
 }
 
+/** What every store has. */
+export const STORE: ValueRule = /* @__PURE__ */ shapedAs({
+  read: 'function',
+  write: 'function',
+  create: 'function',
+  remove: 'function',
+  list: 'function',
+})
+
 const PATCH_FORMAT = shapedAs({ mediaType: 'string', parse: 'function' })
 
 /** The type of content is compared with the name of a format in lower case, and without parameters (RFC 9110 §8.3.1). */

@@ -11,7 +11,7 @@ import {
 } from '../actions/route-table.ts'
 import { createFailureReport } from '../core/failures.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { describeValue, shapedAs } from '../core/option-values.ts'
+import { describeValue, STORE } from '../core/option-values.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/inputs.ts'
 import { type ResourceStore, type StoreSupport, splitPath } from '../stores/types.ts'
@@ -34,15 +34,6 @@ export interface CompiledService {
   readonly view: ServiceView
   readonly afterCommits: AfterCommits
 }
-
-/** What every store has. */
-const STORE = shapedAs({
-  read: 'function',
-  write: 'function',
-  create: 'function',
-  remove: 'function',
-  list: 'function',
-})
 
 /**
  * The routes of a service, and its accepted work where any definition has some. Routes look up one another when requests
@@ -109,7 +100,9 @@ interface Compiled {
 /** @throws TypeError for anything but a store */
 function checkStore(given: unknown): void {
   if (STORE.accepts(given)) return
-  const call = typeof given === 'function' ? `; call it: ${given.name}()` : ''
+  const isClass = typeof given === 'function' && /^class\b/.test(String(given))
+  const call =
+    typeof given === 'function' && given.name !== '' ? `; call it: ${isClass ? 'new ' : ''}${given.name}()` : ''
   throw new TypeError(
     `createResourceService takes a store first, such as memoryStore(), not ${describeValue(given)}${call}. A store has ` +
       'read, write, create, remove and list.',

@@ -46,8 +46,8 @@ export interface StoredResource extends ContentFields {
   /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined
   /**
-   * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
-   * state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
+   * Whether the resource changed once only within the second of `lastModified`; a removal is a change. Only then does that
+   * second name one state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
    * second is over by the clock of the service, which is right for resources that seldom change and are written by one
    * process. A store that several processes share says it: their clocks may differ by hours.
    */

@@ -161,8 +161,8 @@ export interface CreateOptions extends Requirement {
 export interface RemoveOptions {
   readonly expect: Exclude<Expectation, 'absent'>
   /**
-   * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, but only reads that
-   * ask for hidden resources see it.
+   * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, in a state with a version
+   * of its own that only reads that ask for hidden resources see.
    */
   readonly mode: 'erase' | 'tombstone' | 'hide'
   /** Milliseconds after which a tombstone may be forgotten. Default: the store's own. */

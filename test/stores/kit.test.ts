@@ -36,7 +36,13 @@ import { reusedPage } from './mutants/reused-page.ts'
 import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
 import { staleAbroad, staleWhileAsMany } from './mutants/stale-abroad.ts'
 import { versionFromContent } from './mutants/version-from-content.ts'
-import { looksThenRemoves, removesOnly, removesRegardless, writesAnyway } from './mutants/written-removals.ts'
+import {
+  judgesItselfFirst,
+  looksThenRemoves,
+  removesOnly,
+  removesRegardless,
+  writesAnyway,
+} from './mutants/written-removals.ts'
 import { firstDigest, reversedDigest, undigestedListing } from './mutants/wrong-digest.ts'
 
 /** Broken stores, and a case that must find each of them out. */
@@ -87,6 +93,7 @@ const MUTANTS = [
   [tellsNoState, 'tells related writes the names that the new state then has'],
   [removesOnly, 'writes what a removal brings with it, whatever its mode'],
   [writesAnyway, 'writes nothing when the removal meets a conflict, or there is nothing to remove'],
+  [judgesItselfFirst, 'removes nothing while a path that the removal writes must be absent and is not'],
   [removesRegardless, 'removes nothing while a path that the removal writes must be absent and is not'],
   [looksThenRemoves, 'lets exactly one of many removals win that write the same path, which must be absent'],
 ] as const
@@ -279,6 +286,14 @@ describe('testStore', () => {
   it('refuses half a runner, and finds none by itself inside of another one', () => {
     expect(() => testStore('x', () => memoryStore(), { describe: () => {} })).toThrow(/no test runner/)
     expect(() => testStore('x', () => memoryStore())).toThrow(/^testStore found no test runner/)
+  })
+
+  it('takes a function that makes a store, and says so where it is none or makes none', async () => {
+    expect(() => testStore('x', memoryStore() as never, { describe, it })).toThrow(/takes a function .* not an object/)
+    for (const made of [undefined, {}, memoryStore, { store: Promise.resolve(memoryStore()) }]) {
+      const { failures } = await runKit(() => made as never, {}, 'names the path of what it returns')
+      expect(String([...failures.values()])).toContain('made no store: an object with read (function)')
+    }
   })
 
   it('runs under node:test without being given its functions', async () => {

@@ -128,6 +128,12 @@ const MUTANTS = [
     'A refused removal has removed what is below.',
   ],
   [
+    'removesBelowNothing',
+    parents.removesBelowNothing,
+    'removes nothing below a path that is not removed, or is removed without what is below it',
+    'A removal that found nothing to remove has removed what is below.',
+  ],
+  [
     'removesBelowLater',
     parents.removesBelowLater,
     'writes nothing at all while the path that is required is not present or hidden, and says which it is',

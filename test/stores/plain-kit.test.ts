@@ -87,12 +87,17 @@ const MUTANTS: readonly (readonly [Mutant[1], title: string, sentence: string])[
     'The walk',
   ],
   [plain.replacesTheHidden, 'treats a hidden resource as absent', 'A hidden resource counts as absent.'],
-  [plain.hidesContent, 'keeps large content of a hidden resource', 'has lost its content'],
+  [plain.hidesContent, 'keeps large content of a hidden resource, and what describes it', 'has lost its content'],
   [plain.removesAnyVersion, 'expecting a version, removes that state and no other', 'a version of the past happened'],
   [plain.forgetsAll, 'forgets a tombstone after its retention', 'forgotten before its retention was over'],
   [plain.removesTwice, 'removes once, however many remove at the same time', 'exactly one removes it'],
   [plain.keepsRelated, 'writes related paths with the write, whatever their state', 'has other content'],
   [plain.relatesLater, 'writes nothing at all when the content of a related path breaks off', 'has left something'],
+  [
+    plain.readsAgain,
+    'does not overwrite a name that a client writes while the content of the creation comes in',
+    'The member has other content.',
+  ],
   [plain.createsAlone, 'writes related paths with a creation, once the name is known', 'is not the name of the member'],
   [
     plain.relatesLater,

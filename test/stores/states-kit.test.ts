@@ -43,6 +43,18 @@ const MUTANTS = [
     'contentLanguage was not kept.',
   ],
   [
+    'hidesWithoutFilename',
+    states.hidesWithoutFilename,
+    'keeps large content of a hidden resource, and what describes it',
+    'The hidden resource has lost what describes its content.',
+  ],
+  [
+    'hidesRelatedWithoutVersion',
+    states.hidesRelatedWithoutVersion,
+    'removes related paths with the removal, in the same mode, and only with it',
+    'A hidden related path has the version from before.',
+  ],
+  [
     'hidesWithoutVersion',
     states.hidesWithoutVersion,
     'gives the hidden state a version of its own, and tells of it in no conflict',
@@ -89,6 +101,18 @@ const MUTANTS = [
     removals.forgetsTombstoneInConflict,
     'leaves a tombstone that says when, and that counts as absent',
     'A tombstone counts as absent.',
+  ],
+  [
+    'forgetsTombstoneInRefusal',
+    removals.forgetsTombstoneInRefusal,
+    'leaves a tombstone that says when, and that counts as absent',
+    'A removal that was refused tells of the tombstone.',
+  ],
+  [
+    'forgetsRecords',
+    removals.forgetsRecords,
+    'keeps a related path for its retention, and for good once it is written without one',
+    'A related path was absent although its retention was not over.',
   ],
   [
     'hidesAsTombstone',

@@ -73,7 +73,7 @@ export const absentRelated: readonly Case[] = [
   it('keeps a related path for its retention, and for good once it is written without one', async (bench) => {
     const { store, path, collection } = bench
     const record = '/records/kept'
-    const related = [{ ...absent(record), retention: 3_600_000 }]
+    const related = [{ ...absent(record), retention: 20_000 }]
     written(await store.write(path(1), text('own'), { expect: 'any', related }), 'The related path was absent.')
     const brief = [{ ...absent('/records/brief'), retention: 1 }]
     written(await store.write(path(2), text('own'), { expect: 'any', related: brief }), 'The related path was absent.')

@@ -91,16 +91,20 @@ export const creation: readonly Case[] = [
   it('does not overwrite a name that a client writes while the content of the creation comes in', {
     needs: ['contents'],
   }, async ({ store, collection, path }) => {
-    const last = claimAssigned(await create(store, collection, text('first')), collection)
-    const taken = [last + 1, last + 2, last + 3]
-    const bytes = createBytes(200, 1)
-    const body = interrupt(bytes, async () => {
-      for (const id of taken) await put(store, path(id), text('client'))
-    })
-    const member = await create(store, collection, binary(body))
-    await claimStored(store, member.path, binary(bytes), 'The member has other content.')
-    for (const id of taken) {
-      await claimStored(store, path(id), text('client'), 'A creation overwrote what a client wrote.')
+    for (const isMade of [false, true]) {
+      const last = claimAssigned(await create(store, collection, text('first')), collection)
+      const taken = [last + 1, last + 2, last + 3]
+      const bytes = createBytes(200, 1)
+      const content = binary(
+        interrupt(bytes, async () => {
+          for (const id of taken) await put(store, path(id), text('client'))
+        }),
+      )
+      const member = await create(store, collection, isMade ? () => content : content)
+      await claimStored(store, member.path, binary(bytes), 'The member has other content.')
+      for (const id of taken) {
+        await claimStored(store, path(id), text('client'), 'A creation overwrote what a client wrote.')
+      }
     }
   }),
   it('does not assign a name that a client writes and removes while the content of the creation comes in', {

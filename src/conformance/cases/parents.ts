@@ -112,6 +112,9 @@ export const parents: readonly Case[] = [
     await claimStored(store, path('7/1'), text('child'), 'A refused removal has removed what is below.')
     await remove(store, path(7))
     await claimStored(store, path('7/1'), text('child'), 'Only a removal with `below` removes what is below.')
+    await remove(store, path(7), 'erase', { below: true })
+    const nothing = 'A removal that found nothing to remove has removed what is below.'
+    await claimStored(store, path('7/1'), text('child'), nothing)
   }),
   it('assigns no name again below a path that was removed and made again', async ({ store, path }) => {
     const parts = `${path(7)}/parts`

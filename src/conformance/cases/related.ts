@@ -98,7 +98,7 @@ export const related: readonly Case[] = [
     for (const [name, mode] of modes.entries()) {
       const file = `${path(name)}/file`
       const { version } = await put(store, path(name), text('own'))
-      await put(store, file, text('file'))
+      const shown = await put(store, file, text('file'))
       const removal = { mode, related: [file, `${path(name)}/none`] }
       const refused = await store.remove(path(name), { expect: { version: 'nonesuch' }, ...removal })
       claimEqual(refused.outcome, 'conflict', 'The removal should have been refused.')
@@ -108,6 +108,7 @@ export const related: readonly Case[] = [
       claim(!isResource(await store.read(file)), `A related path was not removed (${mode}).`)
       const kept = await store.read(file, { hidden: true })
       claimEqual(isResource(kept), mode === 'hide', `A related path was removed in another mode (${mode}).`)
+      claim(!isResource(kept) || kept.version !== shown.version, 'A hidden related path has the version from before.')
       claimEqual(await store.read(`${path(name)}/none`), undefined, 'A related path that was not there left a trace.')
     }
   }),
@@ -195,7 +196,7 @@ export const writtenRemovals: readonly Case[] = [
     const { version } = await put(store, path(1), text('one'))
     await put(store, path('record'), text('winner'))
     const relatedWrites = [{ path: path('log'), content: text('log') }, absent(path('record'), 'loser')]
-    for (const expect of ['any', 'present', { version }] as const) {
+    for (const expect of ['any', 'present', { version }, { version: 'nonesuch' }] as const) {
       await put(store, path('other'), text('other'))
       const result = await store.remove(path(1), { expect, mode: modes[0]!, related: [path('other')], relatedWrites })
       claim(result.outcome === 'conflict', 'A removal went on although a path was not absent.')

@@ -67,6 +67,8 @@ export const removal: readonly Case[] = [
     claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
     const present = await store.write(path(1), content(2, 1), { expect: 'present' })
     claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
+    const refused = await store.remove(path(1), { expect: 'present', mode: 'erase' })
+    claimEqual(refused, { outcome: 'conflict', current: state }, 'A removal that was refused tells of the tombstone.')
     const absent = await store.write(path(1), content(2, 1), { expect: 'absent' })
     claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
     await claimStored(store, path(1), content(2, 1), 'The new resource has other content.')
@@ -184,12 +186,18 @@ export const hiding: readonly Case[] = [
       claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
     }
   }),
-  it('keeps large content of a hidden resource', { needs: ['contents'] }, async ({ store, path }) => {
+  it('keeps large content of a hidden resource, and what describes it', {
+    needs: ['contents'],
+  }, async ({ store, path }) => {
     const bytes = createBytes(700_000, 8)
-    await put(store, path(1), binary(stream(bytes, 65_536)))
+    const fields = { contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a b.bin' }
+    await put(store, path(1), { ...binary(stream(bytes, 65_536)), ...fields })
     await remove(store, path(1), 'hide')
-    const state = await store.read(path(1), { hidden: true })
+    const state = await readHidden(store, path(1))
     await claimContent(state, binary(bytes), 'The hidden resource has lost its content.')
+    const { contentEncoding, contentLanguage, filename } = state
+    const sentence = 'The hidden resource has lost what describes its content.'
+    claimEqual({ contentEncoding, contentLanguage, filename }, fields, sentence)
   }),
   it('gives the hidden state a version of its own, and tells of it in no conflict', async (bench) => {
     const { store, path, content, keep } = bench

@@ -137,6 +137,15 @@ export const caseInsensitiveParent = removing((path, parent) =>
   isBelow(path.toLowerCase(), parent.toLowerCase()) ? 'erase' : undefined,
 )
 export const alwaysRemovesBelow = removing((path, parent) => (isBelow(path, parent) ? 'erase' : undefined), true)
+export const removesBelowNothing = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    if (options.below !== true || result.outcome !== 'absent') return result
+    await sound.write(path, { contentType: 'text/plain', body: '' }, { expect: 'any' })
+    await sound.remove(path, options)
+    return result
+  },
+}))
 /** Removes what is below in steps of its own, after the path. */
 export const removesBelowLater = mutate((sound) => ({
   async remove(path, { below, ...options }) {

@@ -382,6 +382,22 @@ export const undigestedMembers = mutate((sound) => ({
   },
 }))
 
+async function* pass(body: Stream) {
+  yield* body
+}
+/** Reads a stream again for another name. */
+export const readsAgain = mutate((sound) => ({
+  create(collection, content, options) {
+    if (typeof content !== 'function') return sound.create(collection, content, options)
+    const makeContent = (name: string): Content => {
+      const own = content(name)
+      const { body } = own
+      return isStream(body) ? { ...own, body: pass(body) } : own
+    }
+    return sound.create(collection, makeContent, options)
+  },
+}))
+
 export const repeatsMembers = mutate((sound) => ({
   async list(collection, options) {
     const page = await sound.list(collection, options)

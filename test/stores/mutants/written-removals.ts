@@ -1,6 +1,13 @@
 import { isResource } from '../../../src/stores/types.ts'
-import { mutate, pause } from './mutate.ts'
+import { fits, mutate, pause } from './mutate.ts'
 
+/** Judges the state of the path before the paths that must be absent. */
+export const judgesItselfFirst = mutate((sound) => ({
+  async remove(path, options) {
+    const current = await sound.read(path)
+    return fits(current, options.expect) ? sound.remove(path, options) : { outcome: 'conflict', current }
+  },
+}))
 /** Removes, and leaves out what the removal is to write. */
 export const removesOnly = mutate((sound) => ({
   remove: (path, { relatedWrites: _, ...options }) => sound.remove(path, options),

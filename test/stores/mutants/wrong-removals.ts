@@ -47,6 +47,12 @@ export const forgetsTombstoneInConflict = mutate((sound) => ({
     return result.outcome === 'conflict' && !isResource(result.current) ? { ...result, current: undefined } : result
   },
 }))
+export const forgetsTombstoneInRefusal = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    return result.outcome === 'conflict' && !isResource(result.current) ? { ...result, current: undefined } : result
+  },
+}))
 /** Tells a client about a hidden state. */
 export const tellsHidden = mutate((sound) => ({
   async write(path, content, options) {
@@ -101,17 +107,21 @@ export const timedTombstone = mutate((sound) => {
     },
   }
 })
+const timing = (unit: number) =>
+  mutate((sound) => ({
+    async write(path, content, options) {
+      const result = await sound.write(path, content, options)
+      for (const { path, retention } of options.related ?? []) {
+        const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
+        if (retention !== undefined && retention >= unit) setTimeout(end, retention / unit).unref()
+      }
+      return result
+    },
+  }))
 /** Removes a record by a timer that the next write does not stop. */
-export const timedRecords = mutate((sound) => ({
-  async write(path, content, options) {
-    const result = await sound.write(path, content, options)
-    for (const { path, retention } of options.related ?? []) {
-      const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
-      if (retention !== undefined) setTimeout(end, retention).unref()
-    }
-    return result
-  },
-}))
+export const timedRecords = timing(1)
+/** Takes the milliseconds of a retention for microseconds. */
+export const forgetsRecords = timing(1000)
 export const removesByPrefix = mutate((sound) => ({
   async remove(path, options) {
     const { expect } = options

@@ -44,6 +44,9 @@ export const barelyHidden = showing(({ hidden, ...state }) =>
       }
     : state,
 )
+export const hidesWithoutFilename = showing((state) =>
+  state.hidden === true ? { ...state, filename: undefined } : state,
+)
 export const unmarkedHidden = showing(({ hidden: _, ...state }) => state)
 /** Has the date of the second only. */
 export const dateGoesBack = showing((state) => ({
@@ -59,6 +62,23 @@ export const hidesWithoutVersion = mutate((sound) => {
       if (!isResource(state)) return state
       if (state.hidden !== true) last.set(path, state.version)
       return { ...state, version: last.get(path) ?? state.version }
+    },
+  }
+})
+/** Gives related paths that are hidden with another one the version that they had. */
+export const hidesRelatedWithoutVersion = mutate((sound) => {
+  const last = new Map<string, string>()
+  return {
+    async remove(path, options) {
+      for (const other of options.related ?? []) {
+        const state = await sound.read(other)
+        if (isResource(state)) last.set(other, state.version)
+      }
+      return sound.remove(path, options)
+    },
+    async read(path, options) {
+      const state = await sound.read(path, options)
+      return isResource(state) && state.hidden === true ? { ...state, version: last.get(path) ?? state.version } : state
     },
   }
 })
