@@ -12,7 +12,7 @@ import type { Reply } from './reply.ts'
 import type { AnyRequest, AnyResponse } from './request-view.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
 import { watchConnection, watchStream } from './stalled-reader.ts'
-import { passOnPending } from './write-head.ts'
+import { passOnPending, removeFields } from './write-head.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -111,9 +111,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
     let writing: undefined | Promise<void>
     try {
-      writing = writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, error, next))
+      writing = writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, reply, error, next))
     } catch (error) {
-      return recover(exchange, error, next)
+      return recover(exchange, reply, error, next)
     }
     if (writing === undefined || activity === undefined) return writing
     activity.begin(exchange)
@@ -121,9 +121,10 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
-  function recover(exchange: Exchange, thrown: unknown, next: Next | undefined): undefined {
+  function recover(exchange: Exchange, failed: Reply, thrown: unknown, next: Next | undefined): undefined {
     const { res } = exchange
     const error = readThrown(thrown)
+    if (!res.headersSent) removeFields(res, failed.headers)
     if (takesErrors(next) && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(toHostError(error))

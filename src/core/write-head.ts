@@ -87,24 +87,26 @@ export function writeHead(exchange: Exchange, reply: Reply): void {
 
 /**
  * Sets fields on a response, one by one: for hosts whose own fields have to stay. A name that occurs more than once, as
- * WWW-Authenticate may, has all its values. Where one cannot be sent, none is set: it would be on the 500 after it.
+ * WWW-Authenticate may, has all its values.
  */
 function setFields({ res, isHttp2 }: Exchange, fields: readonly string[]): void {
-  try {
-    for (let i = 0; i < fields.length; i += 2) {
-      const name = fields[i]!
-      const value = fields[i + 1]!
-      // Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
-      // (RFC 9113 §8.2.1, §10.3).
-      if (isHttp2) validateHeaderValue(name, value)
-      let first = 0
-      while (fields[first] !== name) first += 2
-      if (first === i) res.setHeader(name, value)
-      else res.appendHeader(name, value)
-    }
-  } catch (error) {
-    for (let i = 0; i < fields.length; i += 2) res.removeHeader(fields[i]!)
-    throw error
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i]!
+    const value = fields[i + 1]!
+    // Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
+    // (RFC 9113 §8.2.1, §10.3).
+    if (isHttp2) validateHeaderValue(name, value)
+    let first = 0
+    while (fields[first] !== name) first += 2
+    if (first === i) res.setHeader(name, value)
+    else res.appendHeader(name, value)
+  }
+}
+
+/** Removes the fields of a reply that could not be begun: they would be on the answer in its place. */
+export function removeFields(res: ServerResponse, fields: readonly string[]): void {
+  for (let i = 0; i < fields.length; i += 2) {
+    if ([res.getHeader(fields[i]!)].flat().includes(fields[i + 1]!)) res.removeHeader(fields[i]!)
   }
 }
 

@@ -93,7 +93,8 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
     if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
     note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
     const error = createCleartextError(exchange, status)
-    availability.fail(() => describeRefusal(exchange, error.status), error)
+    // Of a client that has left, the address is gone: it may have been a proxy that is trusted.
+    if (!exchange.isClosed) availability.fail(() => describeRefusal(exchange, error.status), error)
     throw error
   }
 

@@ -222,25 +222,33 @@ describe('requireHttps', () => {
     expect([answer[':status'], answer['upgrade']]).toEqual([403, undefined])
   })
 
-  it('does not take a client that has left for one of this machine: its address is not known any more', async () => {
-    const piece = requireHttps({ log: false })
-    let decide = (_: string): void => {}
-    const decision = new Promise((resolve) => (decide = resolve))
-    const server = createServer(async (req, res) => {
-      await once(req.socket, 'close')
-      piece(req, res, () => decide('passed'))
-      setImmediate(decide, 'refused')
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closers.push(() => new Promise((resolve) => server.close(resolve)))
-    const { port } = server.address() as AddressInfo
-    const req = request({ host: '127.0.0.1', port, agent: false }).on('error', () => {})
-    req.end()
-    await once(server, 'request')
-    req.destroy()
-    expect(await decision).toBe('refused')
-  })
+  it.each([
+    ['after its request', ''],
+    ['amid its content; the operator hears nothing of it', 'part'],
+  ])(
+    'has no address of a client that has left, and does not take it for one of this machine: %s',
+    async (_when, content) => {
+      const lines: string[] = []
+      const piece = requireHttps({ log: ({ message }) => lines.push(message) })
+      let decide = (_: string): void => {}
+      const decision = new Promise((resolve) => (decide = resolve))
+      const server = createServer(async (req, res) => {
+        await new Promise((resolve) => req.socket.once('close', resolve))
+        piece(req, res, () => decide('passed'))
+        setImmediate(decide, 'refused')
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      closers.push(() => new Promise((resolve) => server.close(resolve)))
+      const { port } = server.address() as AddressInfo
+      const req = request({ host: '127.0.0.1', port, agent: false, method: 'POST' }).on('error', () => {})
+      if (content === '') req.end()
+      else req.write(content)
+      await once(server, 'request')
+      req.destroy()
+      expect([await decision, lines]).toEqual(['refused', []])
+    },
+  )
 
   it('lets a Unix socket pass', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'https-'))

@@ -248,6 +248,34 @@ describe('behind middleware that wraps the methods of a response', () => {
     await send({ path: '/a' }).catch(() => {})
     expect(errors.map(String)).toEqual(['Error: after the end'])
   })
+
+  it.each(['respond', 'forward'] as const)(
+    'an error of the middleware before the answer has begun leaves none of its fields on the 500 (%s)',
+    async (unexpectedErrors) => {
+      const resources = { '/notes': collection() }
+      const options = { resources, unexpectedErrors, onError: () => {} } as const
+      const service = createResourceService(memoryStore(), options)
+      const running = await runServer(
+        createServer((req, res) => {
+          const end = res.end.bind(res)
+          res.end = (() => {
+            res.end = end
+            throw new Error('before the head')
+          }) as typeof end
+          res.setHeader('Link', '</help>; rel="help"')
+          service(req, res, (_error) => res.writeHead(500).end())
+        }),
+      )
+      close = running.close
+      const headers = { 'Content-Type': 'application/json' }
+      const answer = await fetch(`http://localhost:${running.port}/notes`, { method: 'POST', headers, body: '{}' })
+      const names = ['location', 'content-location', 'etag', 'last-modified', 'link']
+      expect([answer.status, ...names.map((name) => answer.headers.get(name))]).toEqual([
+        500,
+        ...[null, null, null, null, '</help>; rel="help"'],
+      ])
+    },
+  )
 })
 
 it('an answer has the words of its own status where middleware wraps the methods and the host has set others', async () => {
