@@ -141,8 +141,9 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   const listenHeld = continued.length === 0 ? listen : listenBefore(continued)
   emitter.on('request', listen)
   emitter.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
-    holdContinue(req, res)
-    listenHeld(req, res)
+    // As Node does it: telemetry wraps the event. Of two calls on one server the second one asks the first, which must not.
+    if (holdContinue(req, res) && continued.length === 0) emitter.emit('request', req, res)
+    else listenHeld(req, res)
   })
 }
 
@@ -173,9 +174,9 @@ function checkServer(server: unknown): void {
 /** Requests whose 100 Continue is held back, or has been sent. */
 const held = new WeakSet<IncomingMessage>()
 
-/** Sends 100 Continue when the content is read or discarded, and not before. */
-function holdContinue(req: IncomingMessage, res: ServerResponse): void {
-  if (held.has(req)) return
+/** Sends 100 Continue when the content is read or discarded, and not before. @returns whether it is new that it is held */
+function holdContinue(req: IncomingMessage, res: ServerResponse): boolean {
+  if (held.has(req)) return false
   held.add(req)
   const exchange = sharedExchange(req, res)
   const send = (): void => {
@@ -191,4 +192,5 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): void {
   req.on('newListener', onListener)
   // A host that discards content before it answers, as Express does for its 404, has no listener for it.
   req.on('resume', send)
+  return true
 }

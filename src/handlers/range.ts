@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { evaluateConditions } from '../core/conditions.ts'
@@ -102,13 +103,14 @@ export function range(
 /** Whatever becomes of the request, its response closes; nothing else is sure to happen. */
 function closeAfterwards(exchange: Exchange, content: RangeSource['content']): void {
   if (typeof content === 'string' || content instanceof Uint8Array || content.close === undefined) return
-  const close = async () => {
+  // The event comes from the connection, which has no context of the request.
+  const close = AsyncResource.bind(async () => {
     try {
       await content.close?.()
     } catch {
       // Everything has been read, or the reader has left.
     }
-  }
+  })
   if (exchange.isClosed) close()
   else exchange.onClose(close)
 }

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
 import { LONGEST_TIMER } from '../core/idle-watch.ts'
 import { reportFailure } from '../core/operator-log.ts'
@@ -28,7 +29,8 @@ export function createPoll(
   const schedule = (delay: number): void => {
     timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER)).unref()
   }
-  const turn = async (): Promise<void> => {
+  // A request may be what starts it, and is not what the later looks are for.
+  const turn = AsyncResource.bind(async (): Promise<void> => {
     // Not in step with other processes that were started at the same time.
     const usual = interval * (0.75 + Math.random() / 2)
     schedule(patience)
@@ -42,7 +44,7 @@ export function createPoll(
     if (poll.isClosed || timer !== own) return
     clearTimeout(own)
     schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
-  }
+  })
   const poll = {
     isClosed: false,
     start(): void {

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { isWithin } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
@@ -43,6 +44,8 @@ export function createLocalScheduler({ queue, run, concurrency, pollInterval, lo
     return wait
   }
   const poll = createPoll(look, pollInterval)
+  // In the context of the request that announces it, work would see that of another user.
+  const runOutside = AsyncResource.bind(run)
 
   function notify(id: string): void {
     if (poll.isClosed || running.has(id)) return
@@ -59,7 +62,7 @@ export function createLocalScheduler({ queue, run, concurrency, pollInterval, lo
         running.delete(id)
         pump()
       }
-      run(id).catch(reportFailure).then(goOn)
+      runOutside(id).catch(reportFailure).then(goOn)
     }
   }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer, type Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import connect from 'connect'
@@ -111,6 +112,28 @@ describe('attach with a middleware', () => {
     }
     expect(paths).toEqual(['/notes', '/other'])
     expect((await send(port, { method: 'GET', target: '/notes' })).text).toBe('[{"id":1}]')
+  })
+
+  it('emits "request" for a request that waits for 100 Continue, as instrumentation wraps it', async () => {
+    const span = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const authorize = (): boolean => seen.push(span.getStore()) > 0
+    const service = createResourceService(memoryStore(), { resources: { '/notes': collection({ authorize }) } })
+    const server = createServer(service)
+    attach(server, service)
+    const { emit } = server
+    server.emit = (event: string, ...values: unknown[]): boolean => {
+      const call = (): boolean => Reflect.apply(emit, server, [event, ...values]) as boolean
+      return event === 'request' ? span.run('span', call) : call()
+    }
+    const fields = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2']
+    const client = await openRawClient(await listen(server))
+    client.send(formatRequest({ method: 'POST', target: '/notes', fields }))
+    expect((await client.read()).status).toBe(100)
+    client.send('{}')
+    expect((await client.read()).status).toBe(201)
+    client.socket.destroy()
+    expect(new Set(seen)).toEqual(new Set(['span']))
   })
 
   it('leaves requests that wait for 100 Continue to the listener of the host for them', async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, open, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises'
@@ -270,9 +271,10 @@ describe('range', () => {
     }
   })
 
-  it('closes content of a client that goes away (threat 12)', async () => {
-    let settle = (): void => {}
-    const closed = new Promise<void>((resolve) => {
+  it('closes content of a client that goes away (threat 12), in the asynchronous context of the request', async () => {
+    const context = new AsyncLocalStorage<string>()
+    let settle = (_: unknown): void => {}
+    const closed = new Promise<unknown>((resolve) => {
       settle = resolve
     })
     const content: RangeReader = {
@@ -280,13 +282,14 @@ describe('range', () => {
       async *open() {
         for (;;) yield new Uint8Array(65_536)
       },
-      close: () => settle(),
+      close: () => settle(context.getStore()),
     }
-    const client = await openRawClient(await listen(range(() => ({ ...A, content }))))
+    const handler = range(() => ({ ...A, content }))
+    const client = await openRawClient(await listen((req, res) => context.run('request', () => handler(req, res))))
     client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
     await once(client.socket, 'data')
     client.socket.destroy()
-    await closed
+    expect(await closed).toBe('request')
   })
 
   it('closes content of a client that goes away while the response waits behind another (threat 12)', async () => {

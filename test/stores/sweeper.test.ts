@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createSweeper } from '../../src/stores/sql/background.ts'
@@ -25,6 +26,19 @@ describe('createSweeper', () => {
       expect(sweeps).toBe(1)
     },
   )
+
+  it('sweeps in the asynchronous context of the program, whichever request starts it', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const sweeper = createSweeper(() => {
+      seen.push(context.getStore())
+      return 'part'
+    }, HOUR)
+    context.run('request', sweeper.start)
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), 30_000)
+    await sweeper.close()
+    expect(new Set(seen)).toEqual(new Set([undefined]))
+  })
 
   it('sweeps once more soon after a sweep during which something was given up', async () => {
     let sweeps = 0

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -62,6 +62,41 @@ describe('AsyncLocalStorage', () => {
       expect(new Set(seen)).toEqual(new Set(['t1']))
     } finally {
       await host.close()
+    }
+  })
+
+  it('is that of no request in accepted work, nor where records of answers are swept', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const seen: [string, string | undefined][] = []
+    const see = (name: string): void => void seen.push([name, context.getStore()])
+    const inner = memoryStore()
+    const store: ResourceStore = {
+      ...inner,
+      list(path, options) {
+        if (path === 'idempotency') see('swept')
+        return inner.list(path, options)
+      },
+    }
+    const jobs = collection({
+      create: 'accepted',
+      idempotency: 'optional',
+      process: () => see('processed'),
+      afterCommit: ({ kind }) => kind === 'patched' && see('committed'),
+    })
+    const service = createResourceService(store, { resources: { '/jobs': jobs } })
+    const host = await runServer(
+      createServer((req, res) => context.run(String(req.headers['x-tenant']), () => service(req, res))),
+    )
+    try {
+      const fields = (tenant: number) => [`X-Tenant: t${tenant}`, 'Content-Type: application/json']
+      const post = (tenant: number) =>
+        ask(host.port, { method: 'POST', target: '/jobs', fields: fields(tenant), body: '{}' })
+      await Promise.all([1, 2, 3].map(post))
+      await vi.waitFor(() => expect(seen).toHaveLength(7), 30_000)
+      expect(seen.map(([, tenant]) => tenant)).toEqual(seen.map(() => undefined))
+    } finally {
+      await host.close()
+      await service.close()
     }
   })
 })

@@ -1,5 +1,6 @@
 /** Work beside the requests: the sweep and the indexing of members. Each step is bounded, and ends with the store. */
 
+import { AsyncResource } from 'node:async_hooks'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
@@ -41,7 +42,8 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     timer = setTimeout(sweepNow, Math.min(delay, LONGEST_TIMER)).unref()
   }
 
-  function sweepNow(): void {
+  // A request may be what starts it, and is not what the later sweeps are for.
+  const sweepNow = AsyncResource.bind((): void => {
     due = Number.POSITIVE_INFINITY
     if (running !== undefined) {
       isHurried = true
@@ -50,7 +52,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     running = run().finally(() => {
       running = undefined
     })
-  }
+  })
 
   async function run(): Promise<void> {
     isHurried = false
