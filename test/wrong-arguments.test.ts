@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../src/adapters/fastify.ts'
@@ -24,6 +25,11 @@ const scheme = basic({ accounts: { ada: 'lovelace' } })
 const promise = Promise.resolve({})
 const issuer = { jwks: 'https://a.example/keys', issuer: 'i', audience: 'a' }
 const serviceWith = (options: object) => () => createResourceService(memoryStore(), options)
+
+/** A client of `pg.native`, which cannot be loaded without the package `pg-native`. */
+class Native extends pg.Client {
+  static Query = createRequire(import.meta.url)('pg/lib/native/query.js')
+}
 
 /** Its members are getters of the class, which a copy would be without. */
 class Routes {
@@ -254,6 +260,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ['postgresStore(pool)', () => postgres(new pg.Pool()), 'postgresStore({ pool })'],
   ["postgresStore({ pool: 'postgres://' })", () => postgres({ pool: 'postgres://a' }), 'new Pool() of pg; it is text'],
   ['postgresStore({ pool: Pool })', () => postgres({ pool: pg.Pool }), 'new Pool() of pg; it is the function'],
+  ['postgresStore({ pool: native })', () => postgres({ pool: new pg.Pool({ Client: Native }) }), 'not pg.native.Pool'],
   ['postgresStore({ pool: client })', () => postgres({ pool: new pg.Client() }), 'new Pool() of pg; it is an object'],
   [
     'a statementTimeout of text',

@@ -71,6 +71,9 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
       `postgresStore needs as pool: an instance of PGlite, or new Pool() of pg; it is ${describeValue(pool)}.`,
     )
   }
+  if (isNative(pool)) {
+    throw new TypeError('postgresStore needs a Pool of pg without pg-native, which garbles bytes: not pg.native.Pool.')
+  }
 
   return createSqlStore('postgresStore', settings, (shared) => {
     const client = createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, settings)
@@ -113,4 +116,10 @@ function isPool(value: unknown): value is PostgresPool {
   const { connect, on, connection } = (value ?? {}) as Partial<PostgresPool & PostgresClient>
   // A client of pg has a `connect` too: it gives nothing, and may be called once.
   return typeof connect === 'function' && typeof on === 'function' && connection === undefined
+}
+
+/** Whether queries go through `pg-native`: it sends bytes as text, and takes no parsers with a query. */
+function isNative(pool: object): boolean {
+  const { Query } = (pool as { Client?: { Query?: { prototype: object } } }).Client ?? {}
+  return Query !== undefined && !('handleDataRow' in Query.prototype)
 }

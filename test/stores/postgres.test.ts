@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
-import type { Pool } from 'pg'
+import type { Pool, PoolConfig } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
@@ -380,11 +380,16 @@ describe('postgresStore, values', () => {
     await store.close?.()
   })
 
-  it('does not depend on the parsers that the program has set for its own queries', async () => {
-    const types = { getTypeParser: () => () => 'not what the store expects' }
-    const store = postgresStore({ pool: server.createPool({ types: types as never }), tablePrefix: createPrefix() })
+  it.each([
+    ['parsers', { types: { getTypeParser: () => () => 'not what the store expects' } }],
+    ['format', { binary: true }],
+  ])('does not depend on the %s that the program has set for its own queries', async (_, options) => {
+    const store = postgresStore({ pool: server.createPool(options as PoolConfig), tablePrefix: createPrefix() })
     await store.write('/a', text('a'), { expect: 'any' })
-    expect(await store.read('/a')).toMatchObject({ size: 1, dateIsStrong: true, lastModified: expect.any(Number) })
+    const state = { path: '/a', size: 1, dateIsStrong: true, lastModified: expect.any(Number) }
+    expect(await store.read('/a')).toMatchObject(state)
+    expect(await store.remove('/a', { mode: 'erase', expect: 'any' })).toMatchObject({ resource: state })
+    expect(await store.create('/a', text('b'))).toMatchObject({ resource: { path: '/a/1' } })
     await store.close?.()
   })
 

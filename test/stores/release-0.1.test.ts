@@ -157,6 +157,19 @@ describe('tables of release 0.1.0 in Postgres', () => {
     for (const store of stores) await store.close?.()
   })
 
+  it('are migrated in the schema in which they lie, also where another one comes before it in the search path', async () => {
+    const { pool } = await createTables()
+    await pool.query('CREATE SCHEMA first')
+    const { connectionString } = pool.options
+    const other = server.createPool({ connectionString, options: '-c search_path=first,public' })
+    const store = postgresStore({ pool: other, sweepInterval: 0 })
+    await checkContents(store)
+    await checkQueries(store)
+    await checkWrite(store)
+    await checkPostgresEntries(pool, 'resource_')
+    await store.close?.()
+  })
+
   it('are as they were when the process dies in the midst of the migration, and are migrated by the next one', async () => {
     const { pool } = await createTables()
     const dying = interceptQueries(pool, async ({ text }, send, client) => {

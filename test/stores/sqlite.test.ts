@@ -602,9 +602,12 @@ function watchHandle(handle: ClosableHandle): { handle: SqliteHandle; runs: stri
   }
 }
 
-it('sqliteStore refuses a database that gives integers as BigInt', () => {
+it('sqliteStore refuses a database that gives integers as BigInt, or rows as lists', () => {
   const handle = sqliteLibraries['libsql']!(':memory:') as ClosableHandle & { defaultSafeIntegers(): unknown }
   handle.defaultSafeIntegers()
   expect(() => sqliteStore(handle)).toThrow(/^sqliteStore takes a database that gives integers as numbers/)
+  // As a database of `node:sqlite` does with `returnArrays`.
+  const arrays = { exec: () => {}, prepare: () => ({ get: () => [1], all: () => [], run: () => {} }) }
+  expect(() => sqliteStore(arrays)).toThrow(/and rows as objects, .* or returnArrays\.$/)
   handle.close()
 })

@@ -95,12 +95,19 @@ const LONGEST_PAUSE = 200
 const BOOLEAN = 16
 const INTEGERS: readonly number[] = [20, 21, 23]
 
-/** The parsers of this store, whatever parsers the program has set. */
+/** The parsers of this store, whatever parsers, and whichever format, the program has set. */
 const types = {
-  getTypeParser(type: number): (value: string) => unknown {
+  getTypeParser(type: number, format?: string): (value: string) => unknown {
+    if (format === 'binary') return (value) => parseBinary(type, value as unknown as Buffer)
     if (type === BOOLEAN) return (value) => value === 't'
     return INTEGERS.includes(type) ? Number : (value) => value
   },
+}
+
+function parseBinary(type: number, bytes: Buffer): unknown {
+  if (type === BOOLEAN) return bytes[0] === 1
+  // None of the store is negative.
+  return INTEGERS.includes(type) ? Number(`0x${bytes.toString('hex')}`) : bytes.toString()
 }
 
 export function createPostgresConnection(pool: PostgresPool, limits: PostgresConnectionOptions): PostgresConnection {

@@ -78,28 +78,38 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
   const table = `${prefix}schema`
   const readVersion = `SELECT version FROM ${table} WHERE id = 1`
 
-  async function findVersion(): Promise<number> {
+  /** `undefined` where there are no tables. */
+  async function findVersion(): Promise<number | undefined> {
     try {
       const [row] = await connection.read<{ version: number }>(readVersion, [])
       return row?.version ?? 0
     } catch (error) {
       if (sqlStateOf(error) !== RELATION_MISSING) throw error
       await requireEncoding(connection)
-      return 0
+      return undefined
     }
   }
 
+  async function createTable(): Promise<void> {
+    const columns = 'id integer NOT NULL PRIMARY KEY, version integer NOT NULL'
+    await connection.run(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`, [])
+  }
+
   async function migrate(): Promise<void> {
-    await connection.run(
-      `CREATE TABLE IF NOT EXISTS ${table} (id integer NOT NULL PRIMARY KEY, version integer NOT NULL)`,
-      [],
-    )
     await connection.run(`INSERT INTO ${table} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`, [])
     await connection.transact(async (run) => {
       // The lock on this row keeps other processes out until the migration is complete.
       const [row] = await run<{ version: number }>(`${readVersion} FOR UPDATE`, [])
       // A newer release was faster: the next look at the version refuses the tables.
       if (row!.version > MIGRATIONS.length) return
+      // New tables lie beside those that are there: in another schema, that comes first in the search path, they would hide
+      // them. For the functions `pg_temp` is named: otherwise it comes first, and who may write states could let them run
+      // other code, as the owner of the tables, by temporary tables with triggers.
+      await run(
+        "SELECT set_config('search_path', quote_ident(nspname) || ', pg_temp', true) FROM pg_namespace " +
+          `WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = '${table}'::regclass)`,
+        [],
+      )
       for (const migration of MIGRATIONS.slice(row!.version)) {
         for (const text of migration(prefix)) await run(text, [])
       }
@@ -108,8 +118,10 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
   }
 
   for (let attempt = 1; ; attempt++) {
-    if (findMigrations(MIGRATIONS, await findVersion(), prefix).length === 0) return
+    const version = await findVersion()
+    if (findMigrations(MIGRATIONS, version ?? 0, prefix).length === 0) return
     try {
+      if (version === undefined) await createTable()
       await migrate()
     } catch (error) {
       // "IF NOT EXISTS" fails when another process creates the same table or index at the same moment.
@@ -180,9 +192,6 @@ function createIndexTables(prefix: string): readonly string[] {
     )`,
     ...indexes,
     `CREATE TABLE IF NOT EXISTS ${pending} (place integer NOT NULL, sort_key bytea NOT NULL, PRIMARY KEY (place, sort_key))`,
-    // For the functions. Where it is not named, `pg_temp` comes first: who may write states could let them run other code, as
-    // the owner of the tables, by temporary tables with triggers.
-    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', true)",
     ...trigger(
       'written',
       'INSERT OR UPDATE OF version',

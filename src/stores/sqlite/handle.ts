@@ -55,7 +55,8 @@ export function openSqliteHandle(
   const database = opened as SqliteDatabase
   if (typeof (database.prepare('SELECT 1 AS one').get() as { one: unknown }).one !== 'number') {
     throw new TypeError(
-      'sqliteStore takes a database that gives integers as numbers, without defaultSafeIntegers() or readBigInts.',
+      'sqliteStore takes a database that gives integers as numbers and rows as objects, without defaultSafeIntegers(), ' +
+        'readBigInts or returnArrays.',
     )
   }
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
