@@ -39,7 +39,11 @@ function project(files: {
     },
     test: {
       ...files,
-      setupFiles: ['record-answers', 'compare-bytes', 'no-listeners-left'].map((name) => `test/support/${name}.ts`),
+      setupFiles: [
+        'test/support/record-answers.ts',
+        'test/support/compare-bytes.ts',
+        ...(files.isolate === false ? ['test/support/no-listeners-left.ts'] : []),
+      ],
       // Beside ten busy processes: a test that hangs is found all the same.
       testTimeout: 180_000,
       hookTimeout: 180_000,
