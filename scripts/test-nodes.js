@@ -1,10 +1,13 @@
-// Runs the test suite on other versions of Node: npm run test:nodes [-- 22 24 26]
+// Runs tests on other versions of Node: npm run test:nodes [-- 22 24 26] [-- 22 test/wire]
+// Without the name of a file or folder: all of them.
 // The binaries come from npm and are kept outside the project's own dependencies.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const versions = process.argv.slice(2)
+const isVersion = (argument) => /^\d+(\.\d+)*$/.test(argument)
+const versions = process.argv.slice(2).filter(isVersion)
+const paths = process.argv.slice(2).filter((argument) => !isVersion(argument))
 const folder = join('node_modules', '.nodes')
 
 for (const version of versions.length > 0 ? versions : ['22', '24', '26']) {
@@ -16,7 +19,7 @@ for (const version of versions.length > 0 ? versions : ['22', '24', '26']) {
     run('npm', ['install', '--no-audit', '--no-fund', '--prefix', home, `node@${version}`])
   }
   run(binary, ['--version'])
-  run(binary, [join('node_modules', 'vitest', 'vitest.mjs'), 'run'])
+  run(binary, [join('node_modules', 'vitest', 'vitest.mjs'), 'run', ...paths])
 }
 
 function run(command, args) {
