@@ -141,7 +141,8 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   const listenHeld = continued.length === 0 ? listen : listenBefore(continued)
   emitter.on('request', listen)
   emitter.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
-    // As Node does it: telemetry wraps the event. Of two calls on one server the second one asks the first, which must not.
+    // Node emits the event for such a request too, and telemetry wraps it. Where other listeners take such requests, as those of
+    // another `attach` do, they are called instead.
     if (holdContinue(req, res) && continued.length === 0) emitter.emit('request', req, res)
     else listenHeld(req, res)
   })

@@ -32,7 +32,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   /** Makes calls, and reports how each ends. */
   function observe(kind: 'read' | 'write'): <Value>(call: () => MaybePromise<Value>) => MaybePromise<Value> {
     const done = <Value>(value: Value): Value => {
-      if (value === null) throw new TypeError('The store gave null. Of what is not there, read() gives undefined.')
+      if (value === null) throw new TypeError('The store gave null. read() gives undefined where nothing is.')
       if (failing !== 'nothing') succeed(kind)
       return value
     }

@@ -66,7 +66,7 @@ describe('a store that gives no state, page or content of the contract', () => {
     }
     const noList = 'TypeError: The store gave as items of a page undefined, not a list.'
     expect(errors.map(String)).toEqual([
-      'TypeError: The store gave null. Of what is not there, read() gives undefined.',
+      'TypeError: The store gave null. read() gives undefined where nothing is.',
       ...[noList, noList],
     ])
   })
