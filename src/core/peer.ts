@@ -3,7 +3,6 @@ import { BlockList, isIP, isIPv4, Socket } from 'node:net'
 import { parseForwarded } from '../protocol/forwarded.ts'
 import type { Exchange } from './exchange.ts'
 import { atOnce } from './maybe-promise.ts'
-import { isHttp2 } from './place.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -21,7 +20,7 @@ export function readPeer(req: IncomingMessage): Peer {
   const isEncrypted = (socket as { encrypted?: boolean }).encrypted === true
   if (address !== undefined) return { isEncrypted, isLocal: isLoopback(address), address }
   // A TCP socket whose peer has gone has no remote address either, but still a local one: it is not a Unix socket.
-  const isUnix = !isHttp2(req) && socket instanceof Socket && !socket.destroyed && socket.localAddress === undefined
+  const isUnix = socket instanceof Socket && !socket.destroyed && socket.localAddress === undefined
   return { isEncrypted, isLocal: isUnix, address }
 }
 

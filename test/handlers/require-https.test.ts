@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -250,11 +250,12 @@ describe('requireHttps', () => {
     },
   )
 
-  it('lets a Unix socket pass', async () => {
+  it.each(['HTTP/1.1', 'HTTP/2'])('lets a Unix socket pass (%s)', async (version) => {
     const folder = await mkdtemp(join(tmpdir(), 'https-'))
     const socketPath = join(folder, 'socket')
     const handler = requireHttps()
-    const server = createServer((req, res) => handler(req, res, () => res.end('here')))
+    const listener: RequestListener = (req, res) => handler(req, res, () => res.end('here'))
+    const server = version === 'HTTP/2' ? createHttp2Server(listener as never) : createServer(listener)
     server.listen(socketPath)
     await once(server, 'listening')
     closers.push(async () => {
@@ -262,6 +263,12 @@ describe('requireHttps', () => {
       await rm(folder, { recursive: true, force: true })
     })
     const ask = async (headers: Record<string, string>): Promise<number> => {
+      if (version === 'HTTP/2') {
+        const session = connect('http://unix.test', { createConnection: () => createConnection(socketPath) })
+        const [fields] = (await once(session.request(headers).resume(), 'response')) as [{ ':status': number }]
+        session.destroy()
+        return fields[':status']
+      }
       const req = request({ socketPath, headers, agent: false })
       req.end()
       const [res] = (await once(req, 'response')) as [IncomingMessage]
