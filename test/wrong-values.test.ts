@@ -19,6 +19,7 @@ const secret = { keys: new Uint8Array(32), algorithms: ['HS256'] }
 const bucket = { endpoint: 'https://s3.example', region: 'r', bucket: 'b' }
 const runner = { describe() {}, it() {} }
 
+const values = () => ({ owner: 'ada' })
 const service = (options: unknown) => () => createResourceService(memoryStore(), options)
 const client = (options: unknown) => () => (createResourceClient as Loose)('http://a.example', options)
 const postgres = (options: object) => () => (postgresStore as Loose)({ pool: new pg.Pool(), ...options })
@@ -181,6 +182,21 @@ const cases: [string, () => unknown, string][] = [
     `query of a type that no id has: ${JSON.stringify(options)}`,
     () => collection(options),
     `collection has in query the property ${name} of type '${type}'; its ids are of type '${idType}'.`,
+  ]),
+  ...(
+    [
+      [{ files: { id: {} } }, 'collection has in files the property id, which the server sets.'],
+      [{ formFields: { key: 'id' } }, 'collection has in formFields the property id'],
+      [{ textProperty: 'state', create: 'accepted' }, 'collection has in textProperty the property state'],
+      [{ files: { problem: {} }, create: 'accepted' }, 'collection has in files the property problem'],
+      [{ scope: { properties: ['id'], values } }, 'scope has the property id, which the server sets.'],
+      [{ scope: { properties: ['state'], values }, create: 'accepted' }, 'scope has the property state'],
+      [{ query: { state: 'number' }, create: 'accepted' }, "the state of its work is of type 'string'."],
+    ] as const
+  ).map(([options, message]): (typeof cases)[number] => [
+    `a property that the server sets: ${JSON.stringify(options)}`,
+    () => collection(options),
+    message,
   ]),
   ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}].map(
     (base): (typeof cases)[number] => [

@@ -16,7 +16,7 @@ import { changeOptions, type OptionTable, resolveOptions } from '../core/options
 import { isJsonRange } from '../protocol/media-type.ts'
 import { JSON_ONLY } from './compile-route.ts'
 import { checkContentOptions, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
-import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
+import { ownProperties, QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
 import { CACHE_CONTROL, checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value, 'GET' | 'POST'>, QueryOptions {
@@ -96,6 +96,7 @@ export function readCollectionOptions(
   checkContentOptions('collection', options, { types, files: hasFiles, methods: options.memberMethods })
   checkAcceptance(options)
   if (!types.every(isJsonRange)) refuseJsonOptions(options)
+  refuseOwnProperties(options)
   const { textProperty } = options
   if (textProperty !== undefined && Object.values(files).some((file) => file.required === true)) {
     throw new TypeError(
@@ -133,6 +134,22 @@ function refuseJsonOptions(options: CollectionOptions<JsonValue>): void {
   const name = given ?? (options.create === 'accepted' ? 'create' : undefined)
   if (name === undefined) return
   throw new TypeError(`collection has ${name}, which needs items of JSON: types such as ['application/json'].`)
+}
+
+/** @throws TypeError for content that would become a property of the server: each request with it would be 422 */
+function refuseOwnProperties({
+  create,
+  files = {},
+  formFields = {},
+  textProperty,
+}: CollectionOptions<JsonValue>): void {
+  const own = ownProperties(create)
+  const given = { files: Object.keys(files), formFields: Object.values(formFields), textProperty: [textProperty] }
+  for (const [option, names] of Object.entries(given)) {
+    const name = own.find((name) => names.includes(name))
+    if (name !== undefined)
+      throw new TypeError(`collection has in ${option} the property ${name}, which the server sets.`)
+  }
 }
 
 const WHOLE = numberThat((value) => Number.isInteger(value) && value > 0, 'a positive integer')

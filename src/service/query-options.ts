@@ -1,6 +1,7 @@
 import type { FileOptions } from '../actions/hook-types.ts'
 import type { ScopeHook } from '../actions/indexing.ts'
 import { MOST_PROPERTIES, QUERY_TYPES, type QueryType, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
+import { propertiesOfServer } from '../actions/server-properties.ts'
 import {
   BOOLEAN,
   checkValues,
@@ -86,19 +87,32 @@ const SCOPE_OPTIONS = {
 type CollectionFiles = Readonly<Record<string, FileOptions>>
 type Ids = 'integer' | 'string' | 'uuid'
 
+/** What else a collection says of the properties of its items. */
+interface AboutItems {
+  readonly files?: CollectionFiles
+  readonly ids?: Ids
+  readonly create?: 'created' | 'accepted'
+}
+
+/** The names of the properties that the server sets in items. */
+export function ownProperties(create: AboutItems['create']): readonly string[] {
+  return propertiesOfServer({ idMember: 'integer', showsWork: create === 'accepted' }, [])
+}
+
 /** Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect */
 export function readQueryOptions({
   query,
   scope,
   files,
   ids = 'integer',
-}: QueryOptions & { readonly files?: CollectionFiles; readonly ids?: Ids }): Pick<QueryOptions, 'query' | 'scope'> {
+  create,
+}: QueryOptions & AboutItems): Pick<QueryOptions, 'query' | 'scope'> {
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
   for (const [name, property] of properties) {
     refuseFacts(name, property, files)
-    refuseIdType(name, property, ids)
+    refuseOtherType(name, property, ids, create === 'accepted')
   }
-  const named = readScope(scope)
+  const named = readScope(scope, ownProperties(create))
   const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
   if (both) {
     throw new TypeError(`collection has ${both} in files and in the properties of scope: an item has one of them.`)
@@ -146,25 +160,28 @@ function refuseFacts(name: string, property: QueryPropertyOptions, files: Collec
   )
 }
 
-/** @throws TypeError for a type that no id has: each creation would be 422 */
-function refuseIdType(name: string, property: QueryPropertyOptions, ids: Ids): void {
+/** @throws TypeError for a type that the id, or the state of accepted work, never has: each creation would be 422 */
+function refuseOtherType(name: string, property: QueryPropertyOptions, ids: Ids, isAccepted: boolean): void {
+  const pointer = pointerOf(name, property)
+  const isId = pointer === '/id' && ids !== 'string'
+  if (!isId && !(isAccepted && pointer === '/state')) return
   const type = typeof property === 'string' ? property : property.type
-  const idType = ids === 'integer' ? 'number' : 'string'
-  if (ids === 'string' || type === idType || pointerOf(name, property) !== '/id') return
-  throw new TypeError(
-    `collection has in query the property ${name} of type '${type}'; its ids are of type '${idType}'.`,
-  )
+  const own = isId && ids === 'integer' ? 'number' : 'string'
+  if (type === own) return
+  const what = isId ? 'its ids are' : 'the state of its work is'
+  throw new TypeError(`collection has in query the property ${name} of type '${type}'; ${what} of type '${own}'.`)
 }
 
 function pointerOf(name: string, property: QueryPropertyOptions): string {
   return (typeof property === 'object' && property.pointer) || `/${name}`
 }
 
-function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {
+/** @param own the properties that the server sets */
+function readScope(scope: QueryOptions['scope'], own: readonly string[]): QueryOptions['scope'] {
   if (scope === undefined || typeof scope === 'function') return scope
   const read = resolveOptions('scope', scope, SCOPE_OPTIONS)
-  const reserved = read.properties.find((name) => name === 'id' || name === '__proto__')
-  if (reserved === 'id') throw new TypeError('scope has the property id, which the server assigns.')
-  if (reserved !== undefined) throw new TypeError(`scope has the property ${reserved}, which values cannot give.`)
+  const reserved = read.properties.find((name) => own.includes(name) || name === '__proto__')
+  if (reserved === '__proto__') throw new TypeError('scope has the property __proto__, which values cannot give.')
+  if (reserved !== undefined) throw new TypeError(`scope has the property ${reserved}, which the server sets.`)
   return Object.freeze({ properties: Object.freeze([...new Set(read.properties)]), values: read.values })
 }
