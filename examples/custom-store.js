@@ -35,7 +35,8 @@ export function userStore(pool) {
     try {
       return (await pool.query(text, values)).rows
     } catch (/** @type {any} */ error) {
-      if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && !error.code.startsWith('57P')) throw error
+      // Postgres is there and refuses the statement. Classes 08, 40, 53 and 57: it is away or busy. E...: a code of Node, as EPIPE.
+      if (/^(?!08|40|53|57|E)[0-9A-Z]{5}$/.test(error.code ?? '')) throw error
       throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
     }
   }

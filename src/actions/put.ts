@@ -3,7 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../co
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { type Content, type Expectation, isStaged, nameOf, type WriteResult } from '../stores/types.ts'
+import {
+  type Content,
+  type Expectation,
+  isStaged,
+  nameOf,
+  type StoredResource,
+  type WriteResult,
+} from '../stores/types.ts'
 import { recheckAbsence, requireAuthorization } from './authorization.ts'
 import { beginRequestedChange } from './changes.ts'
 import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit.ts'
@@ -14,6 +21,7 @@ import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { textOf } from './resource-view.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { addProperties, propertiesOfServer, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
@@ -56,7 +64,7 @@ function putProperties(exchange: ResourceExchange, document: Document): MaybePro
 async function putItem(exchange: ResourceExchange, document: Document, owned: JsonObject): Promise<Reply> {
   const item = await validateItemContent(exchange, document)
   const tells = wantedReturn(exchange) === 'representation'
-  let isVerbatim = false
+  let proposal!: Proposal
   const result = await commit(
     exchange,
     async (exchange): Promise<WriteResult> => {
@@ -64,13 +72,12 @@ async function putItem(exchange: ResourceExchange, document: Document, owned: Js
       if (seen === undefined) return { outcome: 'conflict', current: exchange.state }
       const complete = await completeItem(exchange, item, seen.resource, tells)
       const stamped = await stampReplacement(exchange, complete, seen)
-      const proposal = proposeDocument(exchange, addProperties(stamped, owned))
-      isVerbatim = proposal.isVerbatim
+      proposal = proposeDocument(exchange, addProperties(stamped, owned))
       return attempt(exchange, proposal.content, seen)
     },
     undefined,
   )
-  return createReply(exchange, result, isVerbatim)
+  return createReply(exchange, result, proposal)
 }
 
 function stampReplacement(exchange: ResourceExchange, document: Document, seen: SeenState): MaybePromise<Document> {
@@ -86,10 +93,10 @@ function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
   return resource.hidden === true ? 'restored' : 'replaced'
 }
 
-function store(exchange: ResourceExchange, { content, isVerbatim }: Proposal): MaybePromise<Reply> {
-  const result = commitContent(exchange, content)
-  if (isPromise(result)) return result.then((result) => createReply(exchange, result, isVerbatim))
-  return createReply(exchange, result, isVerbatim)
+function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
+  const result = commitContent(exchange, proposal.content)
+  if (isPromise(result)) return result.then((result) => createReply(exchange, result, proposal))
+  return createReply(exchange, result, proposal)
 }
 
 /** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
@@ -192,8 +199,15 @@ function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' 
   return exchange.preferences.return ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
 }
 
-function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): Reply {
+/** Whether the content is stored as it was sent: a store of rows may keep the same values in other bytes. */
+function isStoredAsSent({ content: { body }, isVerbatim }: Proposal, resource: StoredResource): boolean {
+  if (typeof body === 'string') return isVerbatim && body === (textOf(resource) ?? body)
+  return isVerbatim && (!(body instanceof Uint8Array) || body.length === resource.size)
+}
+
+function createReply(exchange: ResourceExchange, result: Written, proposal: Proposal): Reply {
   const { route } = exchange
+  const isVerbatim = isStoredAsSent(proposal, result.resource)
   const isCreated = result.outcome === 'created'
   const wanted = isCreated ? (exchange.preferences.return ?? 'minimal') : wantedReturn(exchange)
   const fields = appliedPreferences(exchange)

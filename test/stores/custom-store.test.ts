@@ -56,6 +56,17 @@ describe('examples/custom-store.test.mjs', () => {
 })
 
 describe('the service over examples/custom-store.js', () => {
+  it('is unavailable while Postgres is away or busy, and fails where it refuses a statement', async () => {
+    const readWith = (code: string): Promise<unknown> => {
+      const failing = { on: () => {}, query: () => Promise.reject(Object.assign(new Error(code), { code })) }
+      return userStore(failing)
+        .read('/users/1')
+        .catch((error: { status?: number }) => error.status)
+    }
+    const codes = ['ECONNREFUSED', 'EPIPE', '57P01', '57014', '53300', '08006', '40P01', '42P01', '22001']
+    expect(await Promise.all(codes.map(readWith))).toEqual([503, 503, 503, 503, 503, 503, 503, undefined, undefined])
+  })
+
   it('serves the rows, also those of other programs, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
     const service = createResourceService(userStore(pool), {

@@ -42,6 +42,35 @@ describe('PUT', () => {
     expect([verbatim.status, verbatim.field('etag')]).toEqual([204, read.field('etag')])
   })
 
+  it('answers without validators where the store keeps other bytes than those that were sent (row H63)', async () => {
+    const store = memoryStore()
+    const write: typeof store.write = (path, content, options) => {
+      const body = JSON.stringify({ ...JSON.parse(String(content.body)), price: 1.01, extra: undefined })
+      return store.write(path, { ...content, body }, options)
+    }
+    const target = await startService(
+      { resources: { '/users': collection(), '/docs/{name}': document() } },
+      { ...store, write },
+    )
+    const put = async (path: string, body: string, fields = {}): Promise<unknown[]> => {
+      const answer = await target.send('PUT', path, { fields: { ...JSON_TYPE, ...fields }, body })
+      return [
+        answer.status,
+        answer.field('etag') === undefined,
+        answer.field('last-modified') === undefined,
+        answer.text,
+      ]
+    }
+    expect(await put('/users/1', '{"id":1,"price":1.00}')).toEqual([201, true, true, ''])
+    expect(await put('/users/1', '{"id":1,"price":1.02}')).toEqual([204, true, true, ''])
+    expect(await put('/users/1', '{"id":1,"price":1.01,"extra":"ä"}')).toEqual([204, true, true, ''])
+    const whole = await put('/users/1', '{ "id":1,"price":1.01}', { Prefer: 'return=representation' })
+    expect(whole).toEqual([200, true, true, '{"id":1,"price":1.01}'])
+    expect(await put('/docs/a', '{"id":1,"price":1.005}')).toEqual([201, true, true, ''])
+    expect(await put('/users/1', '{"id":1,"name":"ä","price":1.01}')).toEqual([204, false, false, ''])
+    await target.close()
+  })
+
   it('answers without validators where content was decoded before it was stored (RFC 9110 §9.3.4)', async () => {
     const target = await startService({ contentCodings: ['gzip'] })
     const fields = { ...TEXT, 'Content-Encoding': 'gzip' }
