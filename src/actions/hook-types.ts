@@ -212,7 +212,7 @@ export interface AcceptedMember<Value = JsonObject> {
   ): Promise<{ readonly contentType: string; readonly size: number; open(): AsyncIterable<Uint8Array> } | undefined>
   /** 1 for the first try. */
   readonly attempt: number
-  /** Aborts when the service closes. */
+  /** Aborts when the service closes, and when another process has taken the work over. */
   readonly signal: AbortSignal
 }
 

@@ -106,10 +106,16 @@ describe('postgresStore, a transaction that fails while it begins', () => {
   })
 })
 
+async function expectUnavailable(code: string): Promise<void> {
+  const { pool } = createFailingPool(code, 0)
+  const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+  await expect(run(statement, [])).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+}
+
 describe('postgresStore, a statement that may succeed on another connection', () => {
-  it.each(['25P02', '25P03', '25P04', '25006', '26000'])('is 503 (SQLSTATE %s)', async (code) => {
-    const { pool } = createFailingPool(code, 0)
-    const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
-    await expect(run(statement, [])).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-  })
+  it.each(['25P02', '25P03', '25P04', '25006', '26000'])('is 503 (SQLSTATE %s)', expectUnavailable)
+})
+
+describe('postgresStore, a server that lacks open files, memory or connections', () => {
+  it.each(['53000', '53200', '53300', '53400'])('is 503 (SQLSTATE %s)', expectUnavailable)
 })

@@ -189,6 +189,19 @@ describe('tables of release 0.1.0 in Postgres', () => {
     await store.close?.()
   })
 
+  it('stay as they are while another program uses them: the migration keeps all others waiting for a moment only', async () => {
+    const { pool } = await createTables()
+    const dump = await pool.connect()
+    await dump.query('BEGIN; LOCK TABLE resource_states IN ACCESS SHARE MODE')
+    const store = postgresStore({ pool, sweepInterval: 0, statementTimeout: 5000 })
+    const refused = store.read('/tasks/1')
+    await expect(refused).rejects.toMatchObject({ status: 503, cause: { code: '55P03' } })
+    await dump.query('COMMIT')
+    dump.release()
+    await checkContents(store)
+    await store.close?.()
+  })
+
   it('refuse the statements of 0.1.0 that write states, and answer those that read them', async () => {
     const { pool, statements } = await createTables()
     const old = await pool.connect()

@@ -204,7 +204,7 @@ async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
 const REPEATABLE: readonly string[] = ['40001', '40P01']
 
 /** The server cannot serve now: it stops, starts, is overloaded, read-only after a failover, or took too long. */
-const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|25P0[234]|26000|40...)$/
+const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[0234]00|25006|25P0[234]|26000|40...)$/
 
 /**
  * The server ends the connection with these (a lost one, a shutdown, the limits of a transaction), or no further statement

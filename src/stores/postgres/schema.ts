@@ -66,6 +66,8 @@ const MIGRATIONS: readonly ((prefix: string) => readonly string[])[] = [
 ]
 
 const MAX_ATTEMPTS = 20
+/** Milliseconds to wait for those who use the tables, such as `pg_dump`: all that comes later waits behind the migration. */
+const LOCK_TIMEOUT = 500
 const RELATION_MISSING = '42P01'
 const SCHEMA_RACES: readonly unknown[] = ['23505', '42P07', '42710', 'XX000']
 
@@ -110,6 +112,7 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
           `WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = '${table}'::regclass)`,
         [],
       )
+      await run(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT}`, [])
       for (const migration of MIGRATIONS.slice(row!.version)) {
         for (const text of migration(prefix)) await run(text, [])
       }
