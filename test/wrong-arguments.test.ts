@@ -76,6 +76,18 @@ const cases: [string, () => unknown, string | RegExp][] = [
     'createResourceService takes as resources: an object of paths and definitions',
   ]),
   ['collection({ formFields }) with a getter', () => collection({ formFields: new Fields() }), 'takes as formFields'],
+  ['collection({ query }) with a getter', () => collection({ query: new Fields() }), 'takes as query'],
+  [
+    'examples with a getter',
+    () => document({ examples: new Fields() }),
+    'document takes as examples: an object with members of its own',
+  ],
+  ['accounts with a getter', () => basic({ accounts: new Fields() }), 'basic takes as accounts: an object of names'],
+  [
+    'extensions of an error',
+    () => Reflect.construct(library.HttpError, [400, 'ERR_A', { extensions: new Fields() }]),
+    'takes as extensions',
+  ],
   [
     'representations of a range of media types',
     serviceWith({ resources: { '/a': document({ representations: [{ type: 'text/*', render: () => '' }] }) } }),

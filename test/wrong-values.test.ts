@@ -113,7 +113,11 @@ const cases: [string, () => unknown, string][] = [
     '{ pointer, detail } or { parameter, detail }',
   ],
   ['type: 5', error({ type: 5 }), 'HttpError takes as type: text; it is the number 5.'],
-  ['extensions: a Map', error({ extensions: new Map() }), 'HttpError takes as extensions: an object; it is a Map.'],
+  [
+    'extensions: a Map',
+    error({ extensions: new Map() }),
+    'HttpError takes as extensions: an object with members of its own; it is a Map.',
+  ],
   ["expose: 'false'", error({ expose: 'false' }), 'HttpError takes as expose: true or false; it is text.'],
   [
     'headers: a Headers',

@@ -73,7 +73,7 @@ type ContentOf<Named, Otherwise> =
     ? Listed<List> extends 'application/json' | 'text/json' | `${string}+json`
       ? 'json'
       : Extract<
-            Listed<List>,
+            string extends Listed<List> ? '*/*' : Listed<List>, // options that a function was passed may have any types
             '*/*' | 'application/*' | 'application/json' | 'text/json' | `${string}+json`
           > extends never
         ? 'raw'

@@ -5,7 +5,7 @@ import {
   describeValue,
   hasProperties,
   listOf,
-  RECORD,
+  MEMBERS,
   TEXT,
   type ValueRule,
 } from './option-values.ts'
@@ -27,7 +27,7 @@ const RULES: OptionTable<HttpErrorOptions> = {
   errors: listOf(FAULT),
   type: ANY_TEXT,
   title: TEXT,
-  extensions: RECORD,
+  extensions: MEMBERS,
   expose: BOOLEAN,
   cause: CHECKED_LATER,
 }

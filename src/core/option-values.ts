@@ -72,6 +72,8 @@ export const LOG: ValueRule = writtenAs(either(BOOLEAN, FUNCTION), 'a function, 
 
 /** An object with members of its own; a `Map` has none. */
 export const RECORD: ValueRule = { accepts: hasProperties, text: 'an object' }
+/** An object of which each member counts: a copy would be without those of its class or prototype. */
+export const MEMBERS: ValueRule = writtenAs(recordOf(CHECKED_LATER), 'an object with members of its own')
 
 export function oneOf(...values: readonly string[]): ValueRule {
   const text = values.map((value) => `'${value}'`).join(', ')
@@ -95,7 +97,7 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
 }
 
 /** Users and their secrets. */
-export const ACCOUNTS: ValueRule = writtenAs(RECORD, 'an object of names and secrets, such as { ada: secret }')
+export const ACCOUNTS: ValueRule = writtenAs(MEMBERS, 'an object of names and secrets, such as { ada: secret }')
 
 /** An object, and what the values of its members must be. They are its own: a copy would be without others. */
 export function recordOf(rule: ValueRule): ValueRule {

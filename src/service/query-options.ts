@@ -9,6 +9,7 @@ import {
   either,
   FUNCTION,
   listOf,
+  MEMBERS,
   oneOf,
   RECORD,
   required,
@@ -60,7 +61,7 @@ export interface QueryOptions {
 }
 
 export const QUERY_OPTIONS: OptionTable<QueryOptions> = {
-  query: writtenAs(RECORD, "an object of names and types, such as { status: 'string' }"),
+  query: writtenAs(MEMBERS, "an object of names and types, such as { status: 'string' }"),
   scope: either(FUNCTION, shapedAs({ properties: 'object', values: 'function' })),
   count: BOOLEAN,
 }

@@ -38,12 +38,20 @@ type Replaceable<Files> = {
 }
 
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
-/** A collection, with the types that a client infers from it. */
-export type CollectionDefinition<Value, Input, Named> = Kind<'collection'> & Typed<Value, Input, Named>
-/** A document, with the types that a client infers from it. */
-export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<Value, Input, Named>
-/** A singleton, with the types that a client infers from it. */
-export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
+/**
+ * A collection, with the types that a client infers from it.
+ * @typeParam Value what is stored and read
+ * @typeParam Input what is sent
+ * @typeParam Named the options that decide which requests a client can make; without it they have their defaults for the client
+ */
+export type CollectionDefinition<Value = JsonObject, Input = Value, Named = unknown> = Kind<'collection'> &
+  Typed<Value, Input, Named>
+/** A document, with the types that a client infers from it, as a `CollectionDefinition` has them. */
+export type DocumentDefinition<Value = JsonValue, Input = Value, Named = unknown> = Kind<'document'> &
+  Typed<Value, Input, Named>
+/** A singleton, with the types that a client infers from it, as a `CollectionDefinition` has them. */
+export type SingletonDefinition<Value = JsonValue, Input = Value, Named = unknown> = Kind<'singleton'> &
+  Typed<Value, Input, Named>
 
 // The constraints of the parameters are what editors complete the values from, and what errors about a misspelt one name.
 

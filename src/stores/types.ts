@@ -108,7 +108,7 @@ export interface StoreSupport {
  */
 export interface ResourceStore {
   /** The parts of the contract that a store need not have, and this one has. */
-  readonly supports?: StoreSupport
+  readonly supports?: StoreSupport | undefined
 
   /**
    * The current state of a path. The object returned belongs to the caller, who may keep derived data on it; a store

@@ -134,9 +134,9 @@ export interface WriteConflict {
    * The resource at the first related path that must be absent and is not. Such a path is judged before the state of the
    * path itself.
    */
-  readonly related?: StoredResource
+  readonly related?: StoredResource | undefined
   /** The path of `requires`, where it is not present; judged first of all. `current` is then not looked at. */
-  readonly missing?: string
+  readonly missing?: string | undefined
 }
 
 export type WriteResult =

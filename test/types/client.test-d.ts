@@ -1,6 +1,11 @@
 // Compiled, never run: `tsc -p test` fails when the client takes what a definition does not allow.
 import { createResourceClient, expectSuccess, type ResourceHandle } from '../../src/client.ts'
-import { collection } from '../../src/service/resource-definitions.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
+import {
+  type CollectionDefinition,
+  collection,
+  type DocumentDefinition,
+} from '../../src/service/resource-definitions.ts'
 import type { FurtherResources, resources } from '../client/resources.ts'
 import type { Equal, Expect } from './equal.ts'
 
@@ -23,6 +28,16 @@ const albums = {
   '/': collection({ files: { logo: { replaceable: true, describe: ({ size }) => ({ size }) } } }),
 }
 const album = createResourceClient<typeof albums>('https://api.example')
+function counted<Value>(options: CollectionOptions<Value>) {
+  return collection({ ...options, count: true })
+}
+declare const passedOn: { '/users': ReturnType<typeof counted<{ name: string }>> }
+const { document: passed } = expectSuccess(
+  await createResourceClient<typeof passedOn>('/').read('/users/{id}', { id: 1 }),
+)
+declare const annotated: { '/users': CollectionDefinition<{ name: string }>; '/notes/{name}': DocumentDefinition }
+const named = createResourceClient<typeof annotated>('/')
+const { document: namedUser } = expectSuccess(await named.read('/users/{id}', { id: 1 }))
 declare const foreign: ResourceHandle<'/elsewhere'>
 
 export type Results = [
@@ -43,6 +58,10 @@ export type Results = [
   Expect<Equal<Extract<typeof removalOfDocument, { ok: true }>['status'], 202>>,
   Expect<Equal<Extract<typeof read, { status: 404 }>['problem']['status'], 404>>,
   Expect<Equal<typeof file.contentType, string>>,
+  // The options of a definition that a function has made are not known.
+  Expect<Equal<typeof passed.value.name, string>>,
+  Expect<Equal<typeof namedUser.value.name, string>>,
+  Expect<Equal<typeof namedUser.value.id, number>>,
 ]
 
 // What is allowed.
