@@ -159,7 +159,8 @@ export function createSqliteContents(
 
   const chunkSource: ChunkSource = {
     async findNext(after) {
-      for (;;) {
+      // Once: this looks at all content that has moved.
+      while (after === '') {
         const left = await connection.attempt(() => statements.findLeftChunks.get() as { id: number } | undefined)
         if (left === undefined) break
         await clearChunks(left.id)
@@ -172,8 +173,8 @@ export function createSqliteContents(
       return connection.attempt(() => (statements.findContentOf.get(path) as { id: unknown } | undefined)?.id === id)
     },
     // The row stays that of the state, so that states which any process keeps in memory stay right.
-    swap({ id }, taken) {
-      return connection.transact(() => {
+    async swap({ id }, taken) {
+      const isMoved = await connection.transact(() => {
         const key = readKey(taken.id!)
         if (key === undefined) throw createLostContentError()
         statements.sweepContent.run(taken.id!)
@@ -181,6 +182,8 @@ export function createSqliteContents(
         statements.beginKey.get(expiry(), key)
         return false
       })
+      if (isMoved) await clearChunks(id)
+      return isMoved
     },
   }
 
