@@ -133,10 +133,12 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     findKey: `SELECT key FROM ${contents} WHERE id = ?`,
     findRowOfKey: `SELECT 1 FROM ${contents} WHERE key = ?`,
     releaseAtOnce: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL AND key IS NULL`,
-    // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting.
+    // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. Any
+    // of those: many may have expired together, and to sort them would take time for each at every step.
     claimKeys:
-      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires IS NOT NULL ` +
-      'AND expires < ? AND key IS NOT NULL ORDER BY expires DESC, random() LIMIT 16) RETURNING id, key',
+      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM (SELECT id FROM ${contents} WHERE expires > 0 ` +
+      `AND expires < ? AND key IS NOT NULL LIMIT 16) UNION ALL SELECT id FROM (SELECT id FROM ${contents} ` +
+      'WHERE expires = 0 AND key IS NOT NULL ORDER BY random() LIMIT 16) LIMIT 16) RETURNING id, key',
     findChunked:
       `SELECT path, content_id AS id, size FROM ${states} AS s WHERE path > ? AND content_id IS NOT NULL ` +
       `AND (SELECT key FROM ${contents} WHERE id = s.content_id) IS NULL ORDER BY path LIMIT 1`,
