@@ -59,6 +59,7 @@ describe('content in chunks that moves out of SQLite', () => {
     closeAfterTest(() => file.remove())
     const [handle, other] = [file.open(), file.open()]
     let looks = 0
+    let steps = 0
     const counted: SqliteHandle = {
       exec: (sql) => handle.exec(sql),
       prepare(sql) {
@@ -69,6 +70,7 @@ describe('content in chunks that moves out of SQLite', () => {
           all: statement.all.bind(statement),
           get(...values) {
             if (isLook) looks++
+            if (sql.includes('AS s WHERE path >')) steps++
             return statement.get(...values)
           },
         }
@@ -84,6 +86,14 @@ describe('content in chunks that moves out of SQLite', () => {
     const chunks = () => other.prepare('SELECT 1 FROM resource_chunks').all()
     expect(await store.moveContents()).toBe(5)
     expect([looks, chunks()]).toEqual([1, []])
+    expect(steps).toBe(6)
+    // A step for all would keep the process from its requests.
+    other.exec(
+      'WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO resource_states ' +
+        "(path, state, revision, changed, strong, size, content_type, content) SELECT '/many/' || i, 0, 'v' || i, 0, 0, 1, 'text/x', x'78' FROM n",
+    )
+    expect(await store.moveContents()).toBe(0)
+    expect(steps).toBe(10)
     // As a process leaves them that ended in the midst.
     other.exec("INSERT INTO resource_chunks SELECT id, 0, x'78' FROM resource_contents WHERE key IS NOT NULL LIMIT 2")
     expect(await store.moveContents()).toBe(0)

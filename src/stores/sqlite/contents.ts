@@ -165,9 +165,10 @@ export function createSqliteContents(
         if (left === undefined) break
         await clearChunks(left.id)
       }
-      const row = await connection.attempt(() => statements.findChunked.get(after))
-      const { path, id, size } = (row ?? {}) as { path: string; id: number; size: number }
-      return row === undefined ? undefined : { path, id, size: Number(size), body: openChunks(id, Number(size)) }
+      const row = await connection.attempt(() => statements.findChunked.get(after, after))
+      const { path, id, size } = (row ?? {}) as { path?: string; id: number | null; size: number }
+      if (path === undefined || id === null) return path
+      return { path, id, size: Number(size), body: openChunks(id, Number(size)) }
     },
     isCurrent({ path, id }) {
       return connection.attempt(() => (statements.findContentOf.get(path) as { id: unknown } | undefined)?.id === id)
