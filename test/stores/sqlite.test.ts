@@ -585,7 +585,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       await vi.waitFor(() => expect(found()).toHaveLength(2), 30_000)
       const planner = file.open()
       const plans = found().map((sql) =>
-        (planner.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(0) as { detail: string }[])
+        (planner.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(0 as never) as { detail: string }[])
           .map(({ detail }) => /contents_\w+ \(.*\)|TEMP B-TREE|SCAN resource.*/.exec(detail)?.[0])
           .filter((step) => step !== undefined),
       )
