@@ -146,7 +146,10 @@ export function fileContents(options: FileContentsOptions): ContentStore {
       const file = isPromise(acquired) ? await acquired.catch(refuseAbsent) : acquired
       let count = 0
       try {
-        count = await readAt(file.descriptor, buffer, first, last)
+        // A network file system may give less than it was asked for.
+        for (let got = -1; got !== 0 && count <= last - first; count += got) {
+          got = await readAt(file.descriptor, buffer, count, first + count, last)
+        }
         return buffer.subarray(0, count)
       } finally {
         // A whole file may be put back under its name: the next reader opens it.
@@ -185,9 +188,9 @@ async function* readNames(folder: string): AsyncGenerator<string> {
   for await (const { name } of entries) yield name
 }
 
-function readAt(descriptor: number, buffer: Uint8Array, first: number, last: number): Promise<number> {
+function readAt(descriptor: number, buffer: Uint8Array, at: number, first: number, last: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    readDescriptor(descriptor, buffer, 0, last - first + 1, first, (error, count) => {
+    readDescriptor(descriptor, buffer, at, last - first + 1, first, (error, count) => {
       if (error === null) resolve(count)
       else reject(error)
     })
@@ -204,7 +207,10 @@ async function synchronize(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')
   try {
-    await handle.sync()
+    await handle.sync().catch((error: NodeJS.ErrnoException) => {
+      // A file system that cannot do so: some of a network, and of FUSE. It keeps names durable in its own way.
+      if (error.code !== 'EINVAL') throw error
+    })
   } finally {
     await handle.close()
   }

@@ -7,7 +7,13 @@ import { fileContents } from '../../src/contents/file.ts'
 import { createKey } from '../support/contents.ts'
 
 /** What is made durable, and what gets its name, in order. */
-const { steps, failing } = vi.hoisted(() => ({ steps: [] as string[], failing: new Set<string>() }))
+const { steps, failing, system } = vi.hoisted(() => ({
+  steps: [] as string[],
+  /** The folders that cannot be made durable the next time, with the code of the error. */
+  failing: new Map<string, string>(),
+  /** Bytes that the system gives at a time. */
+  system: { most: Number.POSITIVE_INFINITY },
+}))
 
 vi.mock('node:fs/promises', async (load) => {
   const fs = await load<typeof import('node:fs/promises')>()
@@ -17,7 +23,9 @@ vi.mock('node:fs/promises', async (load) => {
       const file = await fs.open(...args)
       const synchronize = file.sync.bind(file)
       file.sync = async () => {
-        if (failing.delete(String(args[0]))) throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fsync' })
+        const code = failing.get(String(args[0]))
+        failing.delete(String(args[0]))
+        if (code !== undefined) throw Object.assign(new Error(code), { code, syscall: 'fsync' })
         await synchronize()
         steps.push(`sync ${String(args[0])}`)
       }
@@ -33,13 +41,17 @@ vi.mock('node:fs/promises', async (load) => {
 /** A thread that reads may be slower than another that closes. */
 vi.mock('node:fs', async (load) => {
   const fs = await load<typeof import('node:fs')>()
-  const read = (...args: unknown[]) => void setTimeout(() => Reflect.apply(fs.read, fs, args), 30)
+  const read = (descriptor: number, buffer: Uint8Array, at: number, length: number, ...rest: unknown[]) => {
+    const args = [descriptor, buffer, at, Math.min(length, system.most), ...rest]
+    setTimeout(() => Reflect.apply(fs.read, fs, args), 30)
+  }
   return { ...fs, read }
 })
 
 let directory: string | undefined
 afterEach(async () => {
   steps.length = 0
+  system.most = Number.POSITIVE_INFINITY
   if (directory !== undefined) await rm(directory, { recursive: true, force: true })
 })
 
@@ -64,6 +76,25 @@ it('keeps a file open for a reader while its content is removed', async () => {
   expect(String(await reading)).toBe('yte')
 })
 
+it('goes on reading where the system gives less than it was asked for, and ends where there is no more', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  const key = createKey()
+  const contents = fileContents({ directory })
+  await contents.put(key, stream(Buffer.from('some bytes')))
+  system.most = 3
+  expect(String(await contents.read!(key, 1, 8))).toBe('ome byte')
+  expect(String(await contents.read!(key, 5, 20))).toBe('bytes')
+})
+
+it('writes where the file system cannot synchronize a folder', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  const key = createKey()
+  const contents = fileContents({ directory })
+  for (const folder of [directory, join(directory, key.slice(-2))]) failing.set(folder, 'EINVAL')
+  await contents.put(key, stream(Buffer.from('bytes')))
+  expect(String(await contents.read!(key, 0, 4))).toBe('bytes')
+})
+
 it('makes the folders durable that it makes above its own, once', async () => {
   directory = await mkdtemp(join(tmpdir(), 'file-order-'))
   const made = join(directory, 'made', 'by', 'itself')
@@ -78,7 +109,7 @@ it('makes the folders durable that it makes above its own, once', async () => {
 it('acknowledges no put before the folders above its own are durable, also after a put that failed to make them so', async () => {
   directory = await mkdtemp(join(tmpdir(), 'file-order-'))
   const above = join(directory, 'made')
-  failing.add(above)
+  failing.set(above, 'EIO')
   const contents = fileContents({ directory: join(above, 'itself') })
   const put = () => contents.put(createKey(), stream(Buffer.from('bytes')))
   await expect(put()).rejects.toThrow('EIO')

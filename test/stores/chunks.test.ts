@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createRecentCache } from '../../src/stores/recent-cache.ts'
 import { createLargeBody } from '../../src/stores/sql/chunks.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
+import { memoryContents } from '../contents/mutants.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
 
 const CHUNK = 10
 const CONTENT = Buffer.from('0123456789abcdefghijklmno')
@@ -46,5 +50,53 @@ describe('content in chunks', () => {
     expect(await read(0, 9)).toBe('0123456789')
     for (let i = 0; i < 4; i++) await expect(read(18, 24)).rejects.toMatchObject({ status: 503 })
     expect(await read(18, 22)).toBe('ijklm')
+  })
+})
+
+describe('content in chunks that moves out of SQLite', () => {
+  it('leaves no chunk, and looks once at what has moved, not for each content', async () => {
+    const file = await createDatabaseFile()
+    closeAfterTest(() => file.remove())
+    const [handle, other] = [file.open(), file.open()]
+    let looks = 0
+    let steps = 0
+    const counted: SqliteHandle = {
+      exec: (sql) => handle.exec(sql),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        const isLook = sql.includes('EXISTS (SELECT 1 FROM resource_chunks')
+        return {
+          run: statement.run.bind(statement),
+          all: statement.all.bind(statement),
+          get(...values) {
+            if (isLook) looks++
+            if (sql.includes('AS s WHERE path >')) steps++
+            return statement.get(...values)
+          },
+        }
+      },
+    }
+    const before = sqliteStore(other, { inlineLimit: 0, sweepInterval: 0 })
+    for (let i = 0; i < 5; i++) await before.write(`/${i}`, { contentType: 'text/x', body: 'x' }, { expect: 'any' })
+    const store = sqliteStore(counted, { inlineLimit: 0, sweepInterval: 0, contents: memoryContents() })
+    closeAfterTest(async () => {
+      await store.close?.()
+      await before.close?.()
+    })
+    const chunks = () => other.prepare('SELECT 1 FROM resource_chunks').all()
+    expect(await store.moveContents()).toBe(5)
+    expect([looks, chunks()]).toEqual([1, []])
+    expect(steps).toBe(6)
+    // A step for all would keep the process from its requests.
+    other.exec(
+      'WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO resource_states ' +
+        "(path, state, revision, changed, strong, size, content_type, content) SELECT '/many/' || i, 0, 'v' || i, 0, 0, 1, 'text/x', x'78' FROM n",
+    )
+    expect(await store.moveContents()).toBe(0)
+    expect(steps).toBe(10)
+    // As a process leaves them that ended in the midst.
+    other.exec("INSERT INTO resource_chunks SELECT id, 0, x'78' FROM resource_contents WHERE key IS NOT NULL LIMIT 2")
+    expect(await store.moveContents()).toBe(0)
+    expect(chunks()).toEqual([])
   })
 })

@@ -369,6 +369,21 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(5), 30_000)
     })
 
+    it('moves chunks that lie before, amid and behind many states of other content', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      const [large, small] = [createBytes(100_000, 1), binary(Buffer.from('small'))]
+      for (const path of ['/a', '/c', '/e']) await before.write(path, upload(large), { expect: 'any' })
+      const names = Array.from({ length: 2200 }, (_, i) => (i < 1100 ? `/b/${i}` : `/d/${i}`))
+      while (names.length > 0) {
+        await Promise.all(names.splice(0, 200).map((path) => before.write(path, small, { expect: 'any' })))
+      }
+      const store = place.open({ sweepInterval: 0 })
+      expect(await store.moveContents()).toBe(3)
+      expect(await listKeys(place.contents)).toHaveLength(3)
+      expect(await readBytes((await store.read('/e')) as StoredResource)).toEqual(large)
+    })
+
     it('leaves content alone that is replaced while it moves, and nothing of what was put', async () => {
       const place = await createPlace()
       const before = place.open({ contents: undefined as never, sweepInterval: 0 })

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type LargeBody, type StoredResource } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
+import { memoryContents } from '../contents/mutants.ts'
 import { MEASURED } from '../support/measured.ts'
 import { ownStores } from '../support/owned-stores.ts'
 import { type ClosableHandle, createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
@@ -574,6 +575,25 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(plan.map(({ detail }) => detail).join()).not.toMatch(/TEMP B-TREE/)
       const page = await store.list('/few', { limit: 2, after: '250' })
       expect(page.items.filter(isResource).map(({ path }) => path)).toEqual(['/few/251', '/few/252'])
+    })
+
+    it('finds what the sweep may take by an index of its kind, and does not sort what has expired together', async () => {
+      const file = await createFile()
+      const { handle, runs } = watchHandle(file.open())
+      openStore(handle, { contents: memoryContents(), sweepInterval: 5 })
+      const found = () => [...new Set(runs.filter((sql) => /FROM resource_contents.* expires < \?/.test(sql)))]
+      await vi.waitFor(() => expect(found()).toHaveLength(2), 30_000)
+      const planner = file.open()
+      const plans = found().map((sql) =>
+        (planner.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(0 as never) as { detail: string }[])
+          .map(({ detail }) => /contents_\w+ \(.*\)|TEMP B-TREE|SCAN resource.*/.exec(detail)?.[0])
+          .filter((step) => step !== undefined),
+      )
+      expect(plans).toEqual([
+        ['contents_expiring (expires>? AND expires<?)'],
+        // The last two are of what was taken before and could not be removed.
+        ['contents_lost (expires>? AND expires<?)', 'contents_lost (expires=?)', 'TEMP B-TREE'],
+      ])
     })
   })
 }

@@ -89,10 +89,11 @@ export function createPostgresContents(
 
   const chunkSource: ChunkSource = {
     async findNext(after) {
-      const [row] = await connection.read<{ path: string; id: string; size: number }>(statements.findChunked, [
+      const [row] = await connection.read<{ path: string; id: string | null; size: number }>(statements.findChunked, [
         Buffer.from(after, 'base64'),
       ])
-      return row === undefined ? undefined : { ...row, body: open(row.id, row.size) }
+      if (row === undefined || row.id === null) return row?.path
+      return { path: row.path, id: row.id, size: row.size, body: open(row.id, row.size) }
     },
     async isCurrent({ path, id }) {
       const [row] = await connection.read<{ id: string }>(statements.findContentOf, [Buffer.from(path, 'base64')])

@@ -110,9 +110,13 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
       `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 16) AND expires < ${NOW} RETURNING id`,
+    // Among a thousand states: one statement for all others might never end in time. No byte of a path is 255.
     findChunked:
-      `SELECT encode(path, 'base64') AS path, content_id AS id, size FROM ${states} WHERE path > $1::bytea ` +
-      `AND content_id IS NOT NULL AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1`,
+      `WITH last AS (SELECT path FROM ${states} WHERE path > $1::bytea ORDER BY path LIMIT 1 OFFSET 999) ` +
+      `SELECT encode(path, 'base64') AS path, id, size FROM ((SELECT path, content_id AS id, size FROM ${states} ` +
+      `WHERE path > $1 AND path <= COALESCE((SELECT path FROM last), decode('ff', 'hex')) AND content_id IS NOT NULL ` +
+      `AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1) UNION ALL SELECT path, NULL, NULL FROM last) AS found ` +
+      'ORDER BY id LIMIT 1',
     findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = $1::bytea`,
     /** The version stays: the bytes are the same. */
     moveContent: `UPDATE ${states} SET content_id = $3::text, revision = version WHERE path = $1::bytea AND content_id = $2::text RETURNING 1`,

@@ -1,6 +1,7 @@
 /** Large content: how it is taken in, read from chunks, and moved to a content store. */
 
 import { createHash, type Hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGoneError } from '../../contents/types.ts'
 import { readUpTo } from '../../core/byte-blocks.ts'
 import { HttpError } from '../../core/errors.ts'
@@ -201,6 +202,11 @@ export async function moveChunks(
     signal?.throwIfAborted()
     const next = await source.findNext(last)
     if (next === undefined) return moved
+    if (typeof next === 'string') {
+      last = next
+      await nextTurn()
+      continue
+    }
     last = next.path
     try {
       const taken = await beside.put(next.body.open(0, next.size - 1), signal)

@@ -139,8 +139,8 @@ export interface ChunkedContent {
 }
 
 export interface ChunkSource {
-  /** The first state behind a path whose content lies in chunks. */
-  findNext(after: string): MaybePromise<ChunkedContent | undefined>
+  /** The first state behind a path whose content lies in chunks; after many states of other content, the path of the last. */
+  findNext(after: string): MaybePromise<ChunkedContent | string | undefined>
   /** Whether the state still names that content. */
   isCurrent(content: ChunkedContent): MaybePromise<boolean>
   /** Lets the state name the content that was put; `false` when it has changed meanwhile: the sweep takes what was put. */

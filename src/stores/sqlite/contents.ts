@@ -159,21 +159,23 @@ export function createSqliteContents(
 
   const chunkSource: ChunkSource = {
     async findNext(after) {
-      for (;;) {
+      // Once: this looks at all content that has moved.
+      while (after === '') {
         const left = await connection.attempt(() => statements.findLeftChunks.get() as { id: number } | undefined)
         if (left === undefined) break
         await clearChunks(left.id)
       }
-      const row = await connection.attempt(() => statements.findChunked.get(after))
-      const { path, id, size } = (row ?? {}) as { path: string; id: number; size: number }
-      return row === undefined ? undefined : { path, id, size: Number(size), body: openChunks(id, Number(size)) }
+      const row = await connection.attempt(() => statements.findChunked.get(after, after))
+      const { path, id, size } = (row ?? {}) as { path?: string; id: number | null; size: number }
+      if (path === undefined || id === null) return path
+      return { path, id, size: Number(size), body: openChunks(id, Number(size)) }
     },
     isCurrent({ path, id }) {
       return connection.attempt(() => (statements.findContentOf.get(path) as { id: unknown } | undefined)?.id === id)
     },
     // The row stays that of the state, so that states which any process keeps in memory stay right.
-    swap({ id }, taken) {
-      return connection.transact(() => {
+    async swap({ id }, taken) {
+      const isMoved = await connection.transact(() => {
         const key = readKey(taken.id!)
         if (key === undefined) throw createLostContentError()
         statements.sweepContent.run(taken.id!)
@@ -181,6 +183,8 @@ export function createSqliteContents(
         statements.beginKey.get(expiry(), key)
         return false
       })
+      if (isMoved) await clearChunks(id)
+      return isMoved
     },
   }
 

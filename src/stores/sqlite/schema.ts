@@ -42,9 +42,13 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
     INSERT INTO ${prefix}clock SELECT COALESCE(MAX(changed), 0) / 1000 FROM ${prefix}states;`,
   // Behind the content, and yet read without passing over it: content that has a digest here lies in chunks.
   (prefix) => `ALTER TABLE ${prefix}states ADD COLUMN sha256 BLOB;`,
-  // The key of content that lies in a content store, and what the keys of this database begin with.
+  // The key of content that lies in a content store, and what the keys of this database begin with. Each kind of content
+  // is swept by an index of its own.
   (prefix) => `
     ALTER TABLE ${prefix}contents ADD COLUMN key TEXT;
+    DROP INDEX ${prefix}contents_expiring;
+    CREATE INDEX ${prefix}contents_expiring ON ${prefix}contents (expires) WHERE expires IS NOT NULL AND key IS NULL;
+    CREATE INDEX ${prefix}contents_lost ON ${prefix}contents (expires) WHERE expires IS NOT NULL AND key IS NOT NULL;
     CREATE UNIQUE INDEX ${prefix}contents_keys ON ${prefix}contents (key) WHERE key IS NOT NULL;
     CREATE TABLE ${prefix}identity (id TEXT NOT NULL);
     INSERT INTO ${prefix}identity VALUES (lower(hex(randomblob(8))));`,

@@ -133,13 +133,18 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     findKey: `SELECT key FROM ${contents} WHERE id = ?`,
     findRowOfKey: `SELECT 1 FROM ${contents} WHERE key = ?`,
     releaseAtOnce: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL AND key IS NULL`,
-    // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting.
+    // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. Any
+    // of those: many may have expired together, and to sort them would take time for each at every step.
     claimKeys:
-      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires IS NOT NULL ` +
-      'AND expires < ? AND key IS NOT NULL ORDER BY expires DESC, random() LIMIT 16) RETURNING id, key',
+      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM (SELECT id FROM ${contents} WHERE expires > 0 ` +
+      `AND expires < ? AND key IS NOT NULL LIMIT 16) UNION ALL SELECT id FROM (SELECT id FROM ${contents} ` +
+      'WHERE expires = 0 AND key IS NOT NULL ORDER BY random() LIMIT 16) LIMIT 16) RETURNING id, key',
+    // Among a thousand states: one step for all others would take long. Text is less than bytes.
     findChunked:
+      `WITH last AS (SELECT path FROM ${states} WHERE path > ? ORDER BY path LIMIT 1 OFFSET 999) SELECT * FROM (` +
       `SELECT path, content_id AS id, size FROM ${states} AS s WHERE path > ? AND content_id IS NOT NULL ` +
-      `AND (SELECT key FROM ${contents} WHERE id = s.content_id) IS NULL ORDER BY path LIMIT 1`,
+      `AND path <= COALESCE((SELECT path FROM last), x'') AND (SELECT key FROM ${contents} WHERE id = s.content_id) IS NULL ` +
+      'ORDER BY path LIMIT 1) UNION ALL SELECT path, NULL, NULL FROM last ORDER BY id DESC LIMIT 1',
     findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = ?`,
     findLeftChunks:
       `SELECT id FROM ${contents} AS c WHERE key IS NOT NULL ` +
