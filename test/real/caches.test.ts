@@ -144,7 +144,7 @@ describe.each<[string, StartProxy, string | undefined]>([
 
   // nginx and Varnish leave RFC 9111 §4.4 to their configuration: docs/recipes/caching.md.
   const forgets = name === 'Squid'
-  test(`${forgets ? 'forgets' : 'keeps'} what was written to (RFC 9111 §4.4)`, async () => {
+  test('forgets what was written to, as Squid, or keeps it, as nginx and Varnish (RFC 9111 §4.4)', async () => {
     await send('PUT', '/fresh/e', text, 'one')
     expect(summary(await send('GET', '/fresh/e'))).toBe('200 one')
     await send('PUT', '/fresh/e', text, 'two')
