@@ -196,10 +196,6 @@ export function discardUnreadBody(
     // Middleware that compresses would hold it back until the end.
     if (Object.hasOwn(res, 'flush')) (res as ServerResponse & { flush(): void }).flush()
   } else res.flushHeaders()
-  if (waitsForContinue) {
-    res.end()
-    return true
-  }
   const end = () => {
     clearTimeout(timer)
     if (!res.writableEnded) res.end()

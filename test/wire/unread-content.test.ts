@@ -240,7 +240,7 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
   ])(
     'and is refused gets the answer at once and no 100, then the connection ends: %s (RFC 9110 §10.1.1, rows H76 and H80, threat 15)',
     async (_, run) => {
-      for (const method of ['PUT', 'GET']) {
+      const refuse = async (method: string): Promise<void> => {
         const { port } = await serveContinue(run)
         const client = await open(port)
         client.send(expecting(method, 50_000_000))
@@ -249,8 +249,25 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
         expect(response.values('connection')).toEqual(['close'])
         await client.closed
       }
+      await Promise.all(['PUT', 'GET'].map(refuse))
     },
   )
+
+  it('and sends its content all the same is not cut off before it has the answer (RFC 9110 §10.1.1)', async () => {
+    const { port } = await serveContinue(() => emptyReply(412, []))
+    const client = await open(port)
+    const failures: unknown[] = []
+    client.socket.on('error', (error) => failures.push(error))
+    client.send(expecting('PUT', 100_000))
+    await client.firstBytes()
+    for (let i = 0; i < 100; i++) {
+      client.send(new Uint8Array(1000))
+      await immediate()
+    }
+    expect((await client.read()).status).toBe(412)
+    await client.closed
+    expect(failures).toEqual([])
+  })
 
   it('and is refused on HEAD gets the head alone, and the connection ends', async () => {
     const { port } = await serveContinue(() => contentReply(401, 'who?', TEXT))
