@@ -55,9 +55,14 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
   sweep(idleTimeout, {
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
+      const { socket } = session
+      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write.
+      if (stream.closed && stream.rstCode !== INTERNAL_ERROR && !isBackedUp(socket)) {
+        stream.destroy()
+        return false
+      }
       if (stream.writableLength === 0) pace.rest(now)
       if (!pace.isBroken(idleTimeout, now)) return true
-      const { socket } = session
       const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0
       // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.
       if (waitsForOthers && !all.isBroken(idleTimeout, now)) return true

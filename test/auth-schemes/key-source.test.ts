@@ -110,6 +110,16 @@ describe('jwt with jwks', () => {
     expect(isPromise(verifier.verifyToken(token, REQUEST))).toBe(false)
   })
 
+  it('remembers tokens also where keys are fetched again that are the same', async () => {
+    const jwks = vi.fn(async () => ({ keys: [first.jwk] }))
+    const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks })
+    const token = make()
+    await verifier.verifyToken(token, REQUEST)
+    pass(600)
+    await verifier.verifyToken(make(second), REQUEST)
+    expect([jwks.mock.calls.length, isPromise(verifier.verifyToken(token, REQUEST))]).toEqual([2, false])
+  })
+
   it('finds a new key as soon as the cooldown is over, and keeps the old one', async () => {
     await serve()
     expect(await ask(make())).toBe(200)

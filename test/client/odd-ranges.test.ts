@@ -74,6 +74,16 @@ describe('a download', () => {
     expect(ranges).toEqual([undefined])
   })
 
+  it('is not continued where its tag is weak, which does not vouch for bytes (RFC 9110 §13.1.5)', async () => {
+    const ranges: (string | undefined)[] = []
+    const base = await start((req, res) => {
+      ranges.push(req.headers.range)
+      res.writeHead(200, { ETag: 'W/"1"', 'Content-Length': 6 }).write('abc', () => setTimeout(() => res.destroy(), 20))
+    })
+    await expect(downloadText(base)).rejects.toThrow('The transfer broke.')
+    expect(ranges).toEqual([undefined])
+  })
+
   it('goes on however often it breaks, as long as each time brings some bytes', async () => {
     const text = 'abcdefghij'
     const base = await start((req, res) => {

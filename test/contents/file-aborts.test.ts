@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { connect, constants } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,6 +64,15 @@ describe('fileContents and requests that are gone', () => {
     controller.abort(reason)
     await expect(reading).rejects.toBe(reason)
     expect(files).toMatchObject({ opened: 1, open: 0, reads: 0 })
+  })
+
+  it('makes no file for a request that has ended before', async () => {
+    const reason = new Error('The client has gone.')
+    const put = fileContents({ directory }).put(createKey(), stream(createBytes(10, 1)), {
+      signal: AbortSignal.abort(reason),
+    })
+    await expect(put).rejects.toBe(reason)
+    expect(await readdir(directory)).toEqual([])
   })
 
   it('opens no file for a request that ends while it waits for others, and few files at a time', async () => {

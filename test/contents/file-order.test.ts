@@ -117,3 +117,14 @@ it('acknowledges no put before the folders above its own are durable, also after
   expect(steps).toContain(`sync ${above}`)
   expect(steps).toContain(`sync ${directory}`)
 })
+
+it('acknowledges no put before the folder of its file is durable, also after a put that failed to make it so', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  failing.add(directory)
+  const contents = fileContents({ directory })
+  const key = createKey()
+  const put = () => contents.put(key, stream(Buffer.from('bytes')))
+  await expect(put()).rejects.toThrow('EIO')
+  await put()
+  expect(steps[0]).toBe(`sync ${directory}`)
+})

@@ -51,6 +51,7 @@ describe('fileContents, its own ways', () => {
     }
     expect((await listKeys(contents)).sort()).toEqual([listed, known].sort())
     await contents.remove(known)
+    expect(await listKeys(contents)).toEqual([listed])
     for await (const one of contents.list()) await one.remove()
     expect(await listKeys(contents)).toEqual([])
   })

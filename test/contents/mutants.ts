@@ -177,6 +177,20 @@ export const MUTANTS: readonly (readonly [name: string, create: () => ContentSto
     'lists every key once, with its age',
   ],
   [
+    'fails to remove a listed key that is gone',
+    mutate((sound, kept) => ({
+      async *list() {
+        for await (const one of sound.list()) {
+          const remove = (): void => {
+            if (!kept.delete(one.key)) throw new Error('There is no such key.')
+          }
+          yield { ...one, remove }
+        }
+      },
+    })),
+    'removes what a listing has found, and nothing else',
+  ],
+  [
     'removes all when a listed key is removed',
     mutate((sound, kept) => ({
       async *list() {

@@ -57,6 +57,15 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
     await untilOpen(0)
   })
 
+  it('closes a file in the place of a removed one, also where that has a reader for longer', async () => {
+    const name = await createFile('a')
+    const reader = await files.acquire(name)
+    files.forget(name)
+    files.release(await files.acquire(name))
+    files.release(reader)
+    await untilOpen(0)
+  })
+
   it('closes each descriptor once when readers open the same file at once', async () => {
     const name = await createFile('a')
     const readers = await Promise.all(Array.from({ length: 20 }, () => files.acquire(name)))
@@ -64,6 +73,12 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
     for (const reader of readers) files.release(reader)
     await untilOpen(0)
     for (const descriptor of descriptors) expect(() => closeSync(descriptor)).toThrow(/EBADF/)
+  })
+
+  it('closes each descriptor where readers of the same file come and go at once', async () => {
+    const name = await createFile('a')
+    await Promise.all(Array.from({ length: 20 }, async () => files.release(await files.acquire(name))))
+    await untilOpen(0)
   })
 
   it('opens a file once for readers that wait for their turn', async () => {

@@ -24,4 +24,20 @@ describe('a burst of lines on the console', () => {
     expect(count()).toBe(before + 1)
     await expect.poll(count).toBe(before)
   })
+
+  it('keeps that listener until the last of them is written', async () => {
+    const written: (() => void)[] = []
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    vi.spyOn(process.stderr, 'write').mockImplementation(((_text: string, end: () => void) => {
+      written.push(end)
+      return true
+    }) as typeof process.stderr.write)
+    const before = count()
+    for (const line of ['first', 'last']) writeToConsole('error', line)
+    for (const left of [1, 0]) {
+      written.shift()!()
+      await new Promise(setImmediate)
+      expect(count()).toBe(before + left)
+    }
+  })
 })

@@ -202,6 +202,27 @@ describe('turns (issue 17.6)', () => {
     await Promise.all(held)
   })
 
+  it('count a task that got its turn once: where its client leaves afterwards no more tasks wait than before', async () => {
+    const turns = createTurns({ ...LIMITS, total: 1 })
+    const listeners = new Set<() => void>()
+    const exchange = {
+      onClose(listener: () => void) {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    } as unknown as Exchange
+    const first = createTask()
+    const all = [turns.take('/a', first.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse', exchange)]
+    first.end()
+    await Promise.all(all)
+    for (const leave of listeners) leave()
+    const hanging = createTask()
+    const held = [turns.take('/a', hanging.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse')]
+    expect(() => turns.take('/a', () => 'x', 'refuse')).toThrow(expect.objectContaining({ status: 503 }))
+    hanging.end()
+    await Promise.all(held)
+  })
+
   it('counts a task that has gone on without its turn no more: another may wait in its place', async () => {
     const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
     const hanging = createTask()

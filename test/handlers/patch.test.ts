@@ -73,6 +73,9 @@ describe('patch on node:http', () => {
   it('names the query in Content-Location as well: it is part of the target (RFC 9110 §8.7)', async () => {
     const answer = await send({ name: 'Bo' }, {}, { path: '/a%20b?x=1' })
     expect(answer.headers.get('content-location')).toBe('/a%20b?x=1')
+    // As a reference it would be the root of another host.
+    const other = await send({ name: 'Cy' }, {}, { path: '//a' })
+    expect([other.status, other.headers.get('content-location')]).toEqual([200, null])
   })
 
   it.each(['application/json', 'text/plain', `${MERGE_PATCH}; charset=latin1`])(

@@ -412,6 +412,15 @@ describe('the parameters of a description', () => {
     expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
 
+  it('name no content that could be asked for where a removal is done later', () => {
+    const prefer = (deletion: 'hard' | 'queued'): unknown => {
+      const { parameters } = describeOne(collection({ deletion })).paths['/a/{id}'].delete
+      return parameters.find(({ name }: { name?: string }) => name === 'Prefer')?.description
+    }
+    expect(prefer('hard')).toContain('return=minimal')
+    expect(prefer('queued')).not.toContain('return=minimal')
+  })
+
   it('name Content-Disposition where it names what is sent again: files of items, and what is not JSON', () => {
     const namesOf = (definition: ResourceDefinition, path: string) =>
       JSON.stringify(describeOne(definition).paths[path].put.parameters).includes('Content-Disposition')
@@ -463,11 +472,14 @@ it('the names of components begin with no digit, which generators make invalid i
 })
 
 describe('the answers of a description', () => {
-  it('name 404 of PUT where items have no names but those of the server', () => {
+  it('name 404 of PUT where items have no names but those of the server, or a scope', () => {
     const statusesOf = (definition: ResourceDefinition) =>
       Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
     expect(statusesOf(collection())).toContain('404')
     expect(statusesOf(collection({ ids: 'string' }))).not.toContain('404')
+    // An item that is out of the scope of the caller.
+    const scope = { properties: ['owner'], values: () => ({ owner: 'ada' }) }
+    expect(statusesOf(collection({ ids: 'string', clientIds: true, scope }))).toContain('404')
   })
 
   it('name 201 of PUT where it restores what was deleted', () => {

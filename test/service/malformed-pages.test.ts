@@ -78,6 +78,15 @@ describe('a store whose pages are not those of the contract', () => {
     expect(page.field('X-Total-Count')).toBeUndefined()
   })
 
+  it('has a next page behind a full one that empty pages follow without an end', async () => {
+    const list = (page: Page, { after }: ListOptions): Page =>
+      after === '1' ? { next: '9', ...page } : { items: [], next: String(Number(after ?? 0) + 1) }
+    const { send } = await serve(await storeWith(list), { resources, onError: () => {} })
+    const page = await send('GET', '/notes?limit=2')
+    expect(JSON.parse(page.text).map(({ id }: { id: number }) => id)).toEqual([2, 3])
+    expect(page.field('Link')).toContain('rel="next"')
+  })
+
   it('does not tell how many items there are where that was not asked for', async () => {
     const store = await storeWith((page) => ({ ...page, total: 5 }))
     const { send } = await serve(store, { resources, onError: () => {} })

@@ -38,6 +38,17 @@ describe('the sweep of monitors', () => {
     expect(await listIds(store)).toEqual(['kept', 'odd', 'pending'])
   })
 
+  it('keeps a monitor of which nothing says when its work ended', async () => {
+    const inner = memoryStore()
+    await fill(inner, { a: { state: 'done' } })
+    const list: ResourceStore['list'] = async (...values) => {
+      const { items } = await inner.list(...values)
+      return { items: items.map(({ lastModified: _, ...item }) => item) }
+    }
+    await open({ ...inner, list }).sweep()
+    expect(await listIds(inner)).toEqual(['a'])
+  })
+
   it('looks at more monitors than a page has, once each', async () => {
     const store = memoryStore()
     const names = Array.from({ length: 250 }, (_, i) => `m${String(i).padStart(3, '0')}`)

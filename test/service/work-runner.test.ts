@@ -304,6 +304,22 @@ describe('due', () => {
     expect(list).toHaveBeenCalledTimes(2)
   })
 
+  it('fails where the store does, and takes no record for one of somebody else', async () => {
+    const away = new HttpError(503, 'ERR_UNAVAILABLE')
+    const body = {
+      open(): never {
+        throw away
+      },
+    }
+    const inner = memoryStore()
+    const list: ResourceStore['list'] = async (...call) => {
+      const { items } = await inner.list(...call)
+      return { items: items.map((item) => ({ ...item, body })) }
+    }
+    const queue = await createRecords([1000], { ...inner, list })
+    await expect(queue.due(10)).rejects.toBe(away)
+  })
+
   it('says when the next work is due', async () => {
     expect(await (await createRecords([3000, 1500, 4000])).due(10)).toEqual({ ids: [], wait: 500 })
     expect(await (await createRecords([])).due(10)).toEqual({ ids: [], wait: undefined })
@@ -336,6 +352,7 @@ describe('close', () => {
     await running
     const record = (await readRecord())!
     expect([record.attempts, record.notBefore <= Date.now()]).toEqual([0, true])
+    expect([await runner.run('1'), (await readRecord())!.attempts]).toEqual([false, 0])
   })
 
   it('records what has failed for good although the service is closing', async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
@@ -186,6 +187,17 @@ describe('createLocalScheduler', () => {
     await settle()
     expect(begun).toEqual(['b'])
     other.scheduler.close()
+    scheduler.close()
+  })
+
+  it('runs work in a context of its own, and not in that of the request which announces it', async () => {
+    const user = new AsyncLocalStorage<string>()
+    const users: unknown[] = []
+    const run = async (): Promise<void> => void users.push(user.getStore())
+    const scheduler = createLocalScheduler({ queue: idle, run, concurrency: 1, pollInterval: HOUR, log })
+    user.run('ada', () => scheduler.announce('a', 0))
+    await settle()
+    expect(users).toEqual([undefined])
     scheduler.close()
   })
 

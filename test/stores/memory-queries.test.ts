@@ -53,6 +53,17 @@ describe('memoryStore, queries', () => {
     expect(list(store, { count: true }).total).toBe(50)
   })
 
+  it.each(['owner', 'status'])('finds members by one of two properties of the scope alone: %s', (property) => {
+    const store = memoryStore()
+    const index = { ...INDEX, scope: ['owner', 'status'] }
+    fill(store, 100, index)
+    const where = [is(property, `${property} 3`)]
+    const values = (page: Page) => page.items.map(({ body }) => JSON.parse(String(body))[property])
+    expect(values(list(store, { index, where }, { limit: 100 }))).toEqual(
+      Array(property === 'owner' ? 10 : 20).fill(`${property} 3`),
+    )
+  })
+
   it.each(['ascending', 'descending'] as const)('goes on in a large group behind a cursor: %s', async (direction) => {
     const store = memoryStore()
     const values = (i: number) => ({ due: (i + 300) % 600, owner: 'ada', status: i < 300 ? 'a' : 'b' })

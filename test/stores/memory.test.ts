@@ -250,6 +250,11 @@ describe('memoryStore, tombstones', () => {
       store.remove(path, { expect: 'any', mode: 'tombstone' })
     }
     expect(['/a/1', '/a/2', '/a/3'].map((path) => store.read(path) !== undefined)).toEqual([false, true, true])
+    // What is written again has no tombstone that takes the place of another.
+    put(store, '/a/3')
+    put(store, '/a/4')
+    store.remove('/a/4', { expect: 'any', mode: 'tombstone' })
+    expect(['/a/2', '/a/4'].map((path) => store.read(path) !== undefined)).toEqual([true, true])
     const none = memoryStore({ maxTombstones: 0 })
     put(none, '/a/1')
     none.remove('/a/1', { expect: 'any', mode: 'tombstone' })

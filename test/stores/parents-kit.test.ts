@@ -116,6 +116,12 @@ const MUTANTS = [
     '/things/axb/1 is not below the removed path, and is gone.',
   ],
   [
+    'rangeBeyondParent',
+    parents.rangeBeyondParent,
+    'leaves all that is not below a removed path alone',
+    '/things/a_b0/1 is not below the removed path, and is gone.',
+  ],
+  [
     'caseInsensitiveParent',
     parents.caseInsensitiveParent,
     'leaves all that is not below a removed path alone',

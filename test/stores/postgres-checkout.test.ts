@@ -68,6 +68,12 @@ it('createCheckout limits the time of connecting by the most patient of the stor
   }
 })
 
+it('createCheckout leaves the time of connecting to a pool that limits it by itself', () => {
+  const limited = Object.assign(new FakePool(), { options: { connectionTimeoutMillis: 50 } })
+  createCheckout(limited as unknown as PostgresPool, { ...LIMITS, connectTimeout: 2000 }, createWaitingCalls(3))
+  expect(limited.options.connectionTimeoutMillis).toBe(50)
+})
+
 describe('createCheckout, how a connection is given back', () => {
   it('gives it back after a success, and after an error that the database has sent', async () => {
     expect(await run()).toEqual([1])

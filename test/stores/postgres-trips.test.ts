@@ -79,6 +79,14 @@ describe('postgresStore, calls that share a round trip', () => {
     await store.close?.()
   })
 
+  it('does not run a call again that fails alone', async () => {
+    const { store, sent } = await open()
+    const long = `/${randomBytes(2016).toString('base64url')}`
+    await expect(store.create(long, text('1'))).rejects.toMatchObject({ status: 414 })
+    expect(sent).toHaveLength(new Set(sent).size)
+    await store.close?.()
+  })
+
   it('never assigns a name that a client has taken, beside creations that succeed', async () => {
     const { store } = await open()
     const { items: none } = await store.list('/x', { limit: 20 })

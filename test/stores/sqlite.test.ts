@@ -313,6 +313,20 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect((await store.list('/b', { limit: 5 })).items).toHaveLength(2)
     })
 
+    it('undoes nothing of the others when the content of one of them is gone', async () => {
+      const store = openStore((await createFile()).open())
+      const staged = await store.stage!(streamOf(Buffer.alloc(200_000)))
+      await staged.discard()
+      const results = await Promise.allSettled([
+        store.write('/b/1', text('1'), { expect: 'any' }),
+        store.write('/b/2', { contentType: 'text/plain', body: staged }, { expect: 'any' }),
+        store.write('/b/3', text('3'), { expect: 'any' }),
+      ])
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+      expect(results[1]).toMatchObject({ reason: { status: 503 } })
+      expect((await store.list('/b', { limit: 5 })).items).toHaveLength(2)
+    })
+
     it('waits for another process that writes, and goes on with other things meanwhile', MEASURED, async () => {
       const file = await createFile()
       const store = openStore(file.open())

@@ -1,18 +1,40 @@
 import { once } from 'node:events'
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type Http2ServerResponse,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import { setImmediate as immediate, setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
 import { closeAfterTest } from '../support/close-after-test.ts'
-import { endless, FAST, HTTP2, HUGE, type Run, recordedSource, serveOn, sourceReply, TEXT } from './transports.ts'
+import {
+  endless,
+  FAST,
+  failing,
+  HTTP2,
+  HUGE,
+  type Run,
+  recordedSource,
+  serveOn,
+  sourceReply,
+  TEXT,
+} from './transports.ts'
 
 describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
   async function serveHttp2(run: Run): Promise<{ session: ClientHttp2Session; errors: unknown[] }> {
     const { port, errors } = await serveOn(transport, run)
+    return { session: openSession(port), errors }
+  }
+
+  function openSession(port: number): ClientHttp2Session {
     const scheme = transport.name.endsWith('TLS') ? 'https' : 'http'
     const session = connect(`${scheme}://localhost:${port}`, { rejectUnauthorized: false })
     closeAfterTest(() => session.destroy())
-    return { session, errors }
+    return session
   }
 
   async function read(stream: ClientHttp2Stream) {
@@ -170,6 +192,50 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     await closed
     expect(stream.rstCode).toBe(0)
     expect(errors).toEqual([])
+  })
+
+  it.each([
+    ['after the last write', 10_000, 200],
+    ['before the last write, at once', HUGE, Number.POSITIVE_INFINITY],
+  ])('ends a stream that its client resets with NO_ERROR %s, and not the connection', async (_, size, idleTimeout) => {
+    const { source, closed } = recordedSource(size, () => endless(10_000))
+    let served: ServerHttp2Stream | undefined
+    const { session } = await serveHttp2((exchange) => {
+      if (exchange.req.url === '/next') return contentReply(200, 'hello', TEXT)
+      exchange.idleTimeout = idleTimeout
+      served = (exchange.res as unknown as Http2ServerResponse).stream
+      return sourceReply(source)
+    })
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    const stream = session.request({ ':path': '/' })
+    await once(stream, 'response')
+    stream.close(0)
+    await closed
+    await expect.poll(() => served!.destroyed).toBe(true)
+    session.settings({ initialWindowSize: 65_535 })
+    expect((await read(session.request({ ':path': '/next' }))).body.toString()).toBe('hello')
+  })
+
+  it('watches a stream once, also where a handler answers what another one failed to', async () => {
+    const counts: number[] = []
+    const broken = recordedSource(5, () => failing(new Error('disk gone')))
+    const first = createHandler({ run: () => sourceReply(broken.source), forwardErrors: 'always' })
+    const { port } = await serveOn(
+      transport,
+      () => contentReply(200, 'hello', TEXT),
+      (handler) => (req, res) => {
+        const answer = (): void => {
+          handler(req, res)
+          counts.push((res as unknown as Http2ServerResponse).stream.listenerCount('aborted'))
+        }
+        if (req.url === '/plain') answer()
+        else first(req, res, answer)
+      },
+    )
+    const session = openSession(port)
+    for (const path of ['/plain', '/']) await read(session.request({ ':path': path }))
+    expect(counts[1]).toBe(counts[0])
   })
 
   it('gives up a client that stopped reading after idleTimeout (threat 10)', async () => {

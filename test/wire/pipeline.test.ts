@@ -146,6 +146,29 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
 })
 
 describe('a connection whose requests are not taken', () => {
+  it('has room for 16 also where each of them passes a middleware first', async () => {
+    const guard = createHandler({ run: () => undefined, forwardErrors: false })
+    let taken = 0
+    let resolve = (): void => {}
+    const promise = new Promise<void>((open) => {
+      resolve = open
+    })
+    const answer = createHandler({
+      run() {
+        taken++
+        return promise.then(() => contentReply(200, 'x', TEXT))
+      },
+      forwardErrors: false,
+    })
+    const both = Object.assign((...[req, res]: Parameters<Handler>) => guard(req, res, () => answer(req, res)), guard)
+    const { socket } = await open('plain', both)
+    socket.write(get('/').repeat(20))
+    await expect.poll(() => taken).toBe(16)
+    resolve()
+    const seen = countAnswers(socket)
+    await expect.poll(() => seen.count).toBe(20)
+  })
+
   it('has room for 16 again once they have been answered', async () => {
     const open16: (() => void)[] = []
     const handler = createHandler({

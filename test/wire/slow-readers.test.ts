@@ -1,4 +1,4 @@
-import { type EventEmitter, once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import {
   type ClientHttp2Session,
   connect as connectHttp2,
@@ -7,11 +7,12 @@ import {
 } from 'node:http2'
 import { connect, type Server, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Exchange } from '../../src/core/exchange.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { type ContentSource, contentReply } from '../../src/core/reply.ts'
-import { createReadPace } from '../../src/core/stalled-reader.ts'
+import { createDrain, createReadPace, watchStream } from '../../src/core/stalled-reader.ts'
 import { runListener, runServer, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
 
@@ -305,6 +306,58 @@ describe('answers on HTTP/2', () => {
     for (let i = 0; i < 12; i++) session.request({ ':path': '/' }).on('error', () => {})
     handleOf(session).readStop()
     await closed(served)
+  })
+})
+
+describe('streams of one session that wait for their connection', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** A session whose connection takes nothing. The clock stands still. */
+  function createSession() {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+    const destroy = vi.fn()
+    const session = { socket: { writableLength: 1, resetAndDestroy() {} }, state: {}, destroy }
+    function open() {
+      const facts = { session, destroyed: false, writableFinished: false, writableLength: 1, closed: false }
+      const res = Object.assign(new EventEmitter(), { stream: Object.assign(new EventEmitter(), facts) })
+      const options = { idleTimeout: 1000, slowestReader: 1000, isHttp2: true, onClose() {} }
+      const exchange = { res, ...options } as unknown as Exchange
+      watchStream(exchange)
+      const drain = createDrain(exchange)
+      closers.push(() => Object.assign(res.stream, { destroyed: true }))
+      return (bytes: number): void => {
+        const written = drain.next(bytes)
+        // Compressing middleware emits it, and calls the function as well.
+        res.emit('drain')
+        written()
+      }
+    }
+    return { open, destroy }
+  }
+
+  it('are not given up while another one moves', () => {
+    const { open, destroy } = createSession()
+    open()
+    const send = open()
+    open()
+    for (let time = 0; time < 10; time++) {
+      vi.advanceTimersByTime(500)
+      send(1)
+    }
+    expect(destroy).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1500)
+    expect(destroy).toHaveBeenCalled()
+  })
+
+  it('have the time for each write once, however often it is notified', () => {
+    const { open, destroy } = createSession()
+    open()(2000)
+    vi.advanceTimersByTime(2900)
+    expect(destroy).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(700)
+    expect(destroy).toHaveBeenCalled()
   })
 })
 

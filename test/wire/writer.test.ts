@@ -161,7 +161,7 @@ describe.each(TRANSPORTS)('the writer on $name', (transport) => {
   )
 
   it('sends no field of the answer with that 500, beside those of the host', async () => {
-    const run: Run = () => contentReply(200, 'x', ['X-First', 'a', 'X-Name', '日本'])
+    const run: Run = () => contentReply(200, 'x', ['X-First', 'a', 'X-Name', '日本', 'X-Host', 'replaced'])
     const { port } = await serveOn(transport, run, (handler) => (req, res) => {
       res.setHeader('X-Host', 'kept')
       handler(req, res)

@@ -524,12 +524,15 @@ describe('a listing of entries that authorize judges', () => {
 
 it('a sealed cursor has a nonce of its list: one that seals twice gives the key of its authentication away (NIST SP 800-38D §8)', async () => {
   const route = { context: { store: memoryStore() } }
-  const sealIn = async (storePath: string): Promise<string> => {
-    const sealed = await sealCursor({ storePath, route } as never, 'a')
+  const sealIn = async (storePath: string, cursor = 'a'): Promise<string> => {
+    const sealed = await sealCursor({ storePath, route } as never, cursor)
     return Buffer.from(sealed.slice('\0sealed:'.length), 'base64url').toString('hex', 0, 12)
   }
   const [first, other, again] = [await sealIn('/a'), await sealIn('/b'), await sealIn('/a')]
   expect([first === other, first === again]).toEqual([false, true])
+  // The same bytes, parted at another place.
+  const [name, cursor] = ['b'.repeat(64), 'c'.repeat(64)]
+  expect(await sealIn(`/a${name}`, cursor)).not.toBe(await sealIn('/a', name + cursor))
 })
 
 it.each([1, 64, 65, 128])('a sealed cursor of %i bytes has the size that its link has room for', async (size) => {

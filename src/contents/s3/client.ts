@@ -141,8 +141,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   /** Why another attempt is worth it; `undefined` for a response to go on with. */
   function findTransient(response: S3Response, { root }: S3Request): Error | undefined {
     const { status, headers, text } = response
-    const isTransient = TRANSIENT.includes(status) || (status >= 400 && TRANSIENT_CODES.includes(readCode(text)))
-    if (isTransient) return createS3Error(response)
+    if (TRANSIENT.includes(status) || TRANSIENT_CODES.includes(readCode(text))) return createS3Error(response)
     if (status === 200 && root !== undefined && !text.includes(`</${root}>`)) return createS3Error(response)
     if (status !== 403 || readCode(text) !== 'RequestTimeTooSkewed') return undefined
     // The clocks differ by more than the service allows: the next attempt is signed by its clock.

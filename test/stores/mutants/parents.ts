@@ -133,6 +133,10 @@ export const likeParent = removing((path, parent) => {
     .replaceAll('_', '.')
   return new RegExp(`^${pattern}/`, 's').test(path) ? 'erase' : undefined
 })
+/** A range of the index that ends one character too late. */
+export const rangeBeyondParent = removing((path, parent) =>
+  path > `${parent}/` && path < `${parent}1` ? 'erase' : undefined,
+)
 export const caseInsensitiveParent = removing((path, parent) =>
   isBelow(path.toLowerCase(), parent.toLowerCase()) ? 'erase' : undefined,
 )

@@ -111,7 +111,7 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
       if (beside.length === 0 && count < most) break
       const edge = yield* readEdge(window)
       if (edge === undefined) break
-      window = { ...window, low: undefined, after: { key: edge.keys[0], sortKey: edge.sortKey } }
+      window = { ...window, after: { key: edge.keys[0], sortKey: edge.sortKey } }
     }
   }
   return total

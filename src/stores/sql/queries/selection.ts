@@ -67,14 +67,14 @@ export function* select(
 
 type Stretch = Pick<Window, 'slot' | 'equal' | 'low' | 'high' | 'after'>
 
-/** A stretch of an ascending index from a position on; only one of the two says where it begins. */
+/** A stretch of an ascending index from a position on, where that is behind its beginning. */
 function boundsFrom(stretch: Stretch, after: Found | undefined): Stretch {
   if (after === undefined) return stretch
   const key = after.keys[0]!
   const { low } = stretch
   const order = low === undefined ? 1 : Buffer.compare(key, low.key)
   if (order < 0 || (order === 0 && low!.isOpen)) return stretch
-  return { ...stretch, low: undefined, after: { key, sortKey: after.sortKey } }
+  return { ...stretch, after: { key, sortKey: after.sortKey } }
 }
 
 function* selectByName(target: Target, after: Found | undefined, need: number): Steps<Selected> {
@@ -120,7 +120,7 @@ function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, ne
     target.budget.left -= from.most
     if (target.budget.left <= 0 && target.isWithinScope) return { found, cut: edge }
     const after = { key: edge.keys[0], sortKey: edge.sortKey }
-    from = { ...from, low: undefined, after, most: FURTHER_WINDOW }
+    from = { ...from, after, most: FURTHER_WINDOW }
   }
 }
 

@@ -14,7 +14,7 @@ export interface Window {
   readonly equal?: Uint8Array | undefined
   readonly low?: Bound | undefined
   readonly high?: Bound | undefined
-  /** Begins behind this position; with a key only where the slot ascends. */
+  /** Begins behind this position, whatever `low` is; with a key only where the slot ascends. */
   readonly after?: { readonly key?: Uint8Array | undefined; readonly sortKey: string } | undefined
   readonly direction: 'ascending' | 'descending'
   /** Conditions that the index does not settle. */
