@@ -120,7 +120,7 @@ it('acknowledges no put before the folders above its own are durable, also after
 
 it('acknowledges no put before the folder of its file is durable, also after a put that failed to make it so', async () => {
   directory = await mkdtemp(join(tmpdir(), 'file-order-'))
-  failing.add(directory)
+  failing.set(directory, 'EIO')
   const contents = fileContents({ directory })
   const key = createKey()
   const put = () => contents.put(key, stream(Buffer.from('bytes')))
