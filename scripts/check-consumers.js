@@ -60,6 +60,7 @@ function copyClientTypes() {
     const text = readFileSync(from, 'utf8')
       .replace("'../../src/client.ts'", `'${name}/client'`)
       .replace("'../../src/service/resource-definitions.ts'", `'${name}'`)
+      .replace("'../../src/service/collection-options.ts'", `'${name}'`)
       .replace("'../client/resources.ts'", "'./resources.ts'")
     writeFileSync(join(folder, file), text)
   }
