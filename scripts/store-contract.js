@@ -8,7 +8,7 @@ const FILES = [
 /** What a store is called with and returns, in the order of the page. */
 const CONTRACT = [
   ['ResourceStore', 'The functions of a store.'],
-  ['StoreSupport', 'What a store may support beside them.'],
+  ['StoreSupport', 'The optional parts of the contract.'],
   ['StoredResource', 'A state, as `read` and `list` return it.'],
   ['ContentFields', 'What `Content` and `StoredResource` have in common.'],
   ['Content', 'What is written.'],

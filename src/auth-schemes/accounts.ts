@@ -112,7 +112,7 @@ function goOn<Result>(wait: number | null | undefined | void, next: () => MaybeP
 }
 
 export interface AttemptLimitOptions {
-  /** Wrong passwords that are let through. Default: 10. */
+  /** Wrong passwords that are answered 401; further attempts are 429. Default: 10. */
   readonly failures?: number
   /** Milliseconds over which they count, and after which they are forgotten. Default: 60 000. */
   readonly window?: number

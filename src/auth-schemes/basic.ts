@@ -42,8 +42,8 @@ export interface BasicOptions {
   /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
   readonly throttle?: Throttle
   /**
-   * Milliseconds for which a verified password is not verified again, so that an expensive hash is computed once. A
-   * password that was changed works as long. Default: 0.
+   * Milliseconds for which a verified password is not verified again, so that an expensive hash is computed once. After a
+   * change, the old password still works for that time. Default: 0.
    */
   readonly cacheLifetime?: number
 }

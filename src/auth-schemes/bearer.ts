@@ -31,7 +31,7 @@ export interface BearerOptions {
   /** Printable ASCII. Default: `Resources`. */
   readonly realm?: string
   /**
-   * The scopes a request needs, all of them. A write whose answer tells what a GET would needs those of the GET as well,
+   * The scopes a request needs, all of them. A write whose response shows the current state needs those of a GET as well,
    * for instance every PATCH; see `Authorize`. Default: none.
    */
   readonly scope?: (request: RequestView) => readonly string[]

@@ -49,7 +49,7 @@ export interface DigestOptions {
   readonly nonceLifetime?: number
   /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
   readonly throttle?: Throttle
-  /** For several processes that answer the same clients. Default: nonces are good in the process that made them. */
+  /** Lets several processes take each other's nonces. Default: a nonce is good only in the process that made it. */
   readonly shared?: SharedNonces
   /**
    * The target of a request as its client sent it, where a proxy changes it on the way. Default: that of the request

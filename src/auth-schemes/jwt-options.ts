@@ -20,7 +20,7 @@ export interface JwtOptions {
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
   /** Whose tokens are accepted (`iss`). */
   readonly issuer: string | readonly string[]
-  /** Whom tokens must be meant for (`aud`): us. */
+  /** The name of this service in tokens (`aud`), or several names, one of which a token must have. */
   readonly audience: string | readonly string[]
   /** The signature algorithms that are accepted. Default: those with a public key; `HS256` must be asked for. */
   readonly algorithms?: readonly string[]
@@ -38,7 +38,7 @@ export interface JwtOptions {
   readonly scopes?: (claims: Claims) => readonly string[]
   /** Who the bearer is, asked once for each token. Default: `sub`, or `client_id`, with all claims. */
   readonly principal?: (claims: Claims) => MaybePromise<Verdict>
-  /** Whether a token was revoked, by its `jti` for instance; asked on every request. Default: none is. */
+  /** Whether a token was revoked, by its `jti` for instance; asked on every request. Default: no token is. */
   readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>
   /** How many verified tokens are cached; 0 verifies every signature again. Default: 10 000. */
   readonly cacheSize?: number

@@ -26,7 +26,7 @@ export interface Negotiation {
 export type NegotiateAcceptor = () => MaybePromise<Negotiation>
 
 export interface NegotiateOptions {
-  /** What judges the tokens. */
+  /** Verifies the tokens: `kerberosAcceptor()`, or a function of your own. */
   readonly acceptor: NegotiateAcceptor
   /** Makes the principal of a Kerberos name. Default: the name, `ada@EXAMPLE.TEST`, of any trusted realm. */
   readonly principal?: (name: string, request: RequestView) => MaybePromise<Verdict>

@@ -32,20 +32,22 @@ export interface ResourceClientOptions<Resources = AnyResources> {
   readonly prefer?: 'merge' | 'json'
   /** How often an edit is tried while others change the document. Default 10. */
   readonly maxAttempts?: number
-  /** Milliseconds for one attempt at a request, until its answer is complete; of a download, until each piece. Default
-   * 30 000. */
+  /**
+   * Milliseconds for one attempt at a request, until its response is complete; of a download, until each piece. Default
+   * 30 000.
+   */
   readonly timeout?: number
   /**
-   * How often a request that may be repeated is sent again after 429, 502, 503, 504 or no answer, with growing random
+   * How often a request that may be repeated is sent again after 429, 502, 503, 504 or no response, with growing random
    * pauses and after Retry-After. Default 3.
    */
   readonly retries?: number
   /**
-   * Paths of collections whose definitions have the option `idempotency`: creations in them are repeated when no answer
-   * comes. Types do not exist at run time, so they have to be named. Default: none.
+   * Paths of collections whose definitions have the option `idempotency`: creations in them are repeated when no
+   * response comes. Types do not exist at run time, so they have to be named. Default: none.
    */
   readonly keyed?: readonly KeyedPaths<Resources>[]
-  /** How many answers are kept with their tags, so that what has not changed is not sent again. Default 100; 0: none. */
+  /** How many responses are kept with their tags, so that what has not changed is not sent again. Default 100; 0: none. */
   readonly cacheSize?: number
 }
 

@@ -32,7 +32,7 @@ export interface S3ContentsOptions {
   readonly credentials: S3Credentials | (() => MaybePromise<S3Credentials>)
   /** What the names of objects begin with: letters, digits, `/`, `_`, `.` and `-`, such as `media/`. Default: nothing. */
   readonly prefix?: string
-  /** Milliseconds until the credentials and the header of a response to one request; 503 after that. Default 60 000. */
+  /** Milliseconds for one request, from its credentials to the header of its response; 503 after that. Default 60 000. */
   readonly timeout?: number
   /**
    * Whether GET and HEAD of content in the bucket are answered 307 with a signed address of the bucket, which is valid for

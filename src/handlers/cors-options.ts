@@ -24,14 +24,14 @@ import {
 import { isToken } from '../protocol/field-value.ts'
 
 /**
- * Who may read answers: every origin (`*`), one origin or several as browsers write them (`https://app.example`),
+ * Who may read responses: every origin (`*`), one origin or several as browsers write them (`https://app.example`),
  * patterns (`https://*.app.example` for every origin below), `null` for sandboxed documents, or a function that is
  * asked about each origin other than `null`.
  */
 export type Origins = string | readonly string[] | ((origin: string) => MaybePromise<boolean>)
 
 export interface CorsOptions {
-  /** Which origins may read answers; see {@link Origins}. */
+  /** Which origins may read responses; see {@link Origins}. */
   readonly origins: Origins
   /** Whether browsers may send cookies and remembered passwords along, which `*` forbids. Default: false. */
   readonly credentials?: boolean
@@ -39,15 +39,15 @@ export interface CorsOptions {
   readonly allowedHeaders?: '*' | readonly string[]
   /** Response fields that scripts may read; `*` for all. Default: ETag, Location and others that clients need. */
   readonly exposedHeaders?: '*' | readonly string[]
-  /** Seconds for which browsers may keep the answer to a preflight. Default: 86400. */
+  /** Seconds for which browsers may keep the response to a preflight. Default: 86400. */
   readonly maxAge?: number
   /** Whether requests from other origins are refused with 403, instead of answered without CORS fields. Default: false. */
   readonly rejectOrigin?: boolean
-  /** Whether public sites that are allowed may reach us in a private network. Default: false. */
+  /** Whether allowed origins of public networks may send requests to a server in a private network. Default: false. */
   readonly privateNetwork?: boolean
   /** Whether scripts of allowed origins may read the timing of requests (Timing-Allow-Origin). Default: false. */
   readonly timing?: boolean
-  /** Who may embed answers (Cross-Origin-Resource-Policy). Default: no such field. */
+  /** Who may embed responses (Cross-Origin-Resource-Policy). Default: no such field. */
   readonly resourcePolicy?: 'same-origin' | 'same-site' | 'cross-origin'
 }
 

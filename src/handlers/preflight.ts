@@ -13,7 +13,7 @@ import { CORS_OPTIONS, type CorsOptions } from './cors-options.ts'
 export type { CorsOptions, Origins } from './cors-options.ts'
 
 export interface PreflightOptions extends CorsOptions {
-  /** What the resources behind have, without OPTIONS or with it. Default: all methods. */
+  /** The methods of the resources behind it; OPTIONS may be left out. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
   /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook

@@ -26,8 +26,8 @@ export interface RangeSource extends KnownState {
   /** The content: in memory, or a way to read a part of it. */
   readonly content: string | Uint8Array | RangeReader
   /**
-   * The SHA-256 digest of a content that is read in parts, 32 bytes: behind `digestFields` answers carry it where a
-   * request wants one. Default: none, and such answers have no Repr-Digest.
+   * The SHA-256 digest of a content that is read in parts, 32 bytes: behind `digestFields` responses carry it where a
+   * request wants one. Default: none, and such responses have no Repr-Digest.
    */
   readonly sha256?: Uint8Array | undefined
 }

@@ -20,7 +20,7 @@ export interface KnownValidators {
 
 /** Validators, and the field that has to be the same on 200 and 304 (RFC 9110 §15.4.5). */
 export interface KnownState extends KnownValidators {
-  /** Cache-Control of the answer. */
+  /** Cache-Control of the response. */
   readonly cacheControl?: string | undefined
 }
 

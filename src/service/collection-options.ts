@@ -20,7 +20,7 @@ import { ownProperties, QUERY_OPTIONS, type QueryOptions, readQueryOptions } fro
 import { CACHE_CONTROL, checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value, 'GET' | 'POST'>, QueryOptions {
-  /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
+  /** Cache-Control of responses to POST, which caches may keep only with explicit freshness. Default `no-store`. */
   readonly postCacheControl?: string
   /** `'accepted'`: POST answers 202, the item says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'

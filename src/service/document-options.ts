@@ -35,7 +35,7 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
    */
   readonly deletion?: DeletionMode
   /**
-   * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
+   * The response to DELETE. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
    * `{ deleted, id }`. `'representation'`: 200 with what was removed, or the confirmation where the store keeps that in
    * pieces. Default `'none'`.
    */

@@ -38,7 +38,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    * Default: none, any JSON is taken.
    */
   readonly schema?: StandardSchema<unknown, Value>
-  /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
+  /** Cache-Control of successful responses. Default: that of the service, `no-cache`. */
   readonly cacheControl?: string
   /**
    * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
@@ -77,7 +77,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    * Default: none.
    */
   readonly afterCommit?: AfterCommit<Value>
-  /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`; of a singleton `'representation'`. */
+  /** The response to a PUT that replaces: 200 with the representation, or 204. Default `'none'`; of a singleton `'representation'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
    * Honours Idempotency-Key: a POST, or a PATCH without If-Match, is carried out once, however often it is sent.
@@ -86,7 +86,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    */
   readonly idempotency?: 'optional' | 'required'
   /**
-   * Milliseconds for which the answer to a key is kept; `Infinity` keeps it for good. A request that comes later with the
+   * Milliseconds for which the response to a key is kept; `Infinity` keeps it for good. A request that comes later with the
    * same key is a new one. Default 24 hours.
    */
   readonly idempotencyRetention?: number
@@ -105,13 +105,13 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   /** Representations by name, for the OpenAPI description: `{ ada: { id: 1, name: 'Ada' } }`. Default: none. */
   readonly examples?: Readonly<Record<string, JsonValue>>
   /**
-   * JSON Schema of the content, for the OpenAPI description: one, or `{ input, output }` where requests and answers differ.
+   * JSON Schema of the content, for the OpenAPI description: one, or `{ input, output }` where requests and responses differ.
    * Default: that of the `schema`, where it has the Standard JSON Schema interface (zod, arktype).
    */
   readonly jsonSchema?: JsonObject | { readonly input: JsonObject; readonly output: JsonObject }
-  /** Since when the resource is deprecated: answers carry Deprecation (RFC 9745). Default: it is not. */
+  /** Since when the resource is deprecated: responses carry Deprecation (RFC 9745). Default: it is not. */
   readonly deprecated?: Date | string
-  /** When the resource goes away: answers carry Sunset (RFC 8594). Not before `deprecated`. Default: no such field. */
+  /** When the resource goes away: responses carry Sunset (RFC 8594). Not before `deprecated`. Default: no such field. */
   readonly sunset?: Date | string
 }
 

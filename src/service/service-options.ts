@@ -90,7 +90,7 @@ export interface ServiceOptions {
   readonly patchFormats?: readonly PatchFormat[]
   /** Content codings of request content that are accepted and decoded. Default: none. */
   readonly contentCodings?: readonly ('gzip' | 'deflate' | 'br')[]
-  /** Cache-Control of successful answers, where a definition does not say. Default `no-cache`. */
+  /** Cache-Control of successful responses, where a definition does not say. Default `no-cache`. */
   readonly cacheControl?: string
   /** The prefix of Location and Link that clients see. Default: the one that the host mounts the service at. */
   readonly mountPath?: string

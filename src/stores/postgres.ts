@@ -30,12 +30,12 @@ export interface PostgresStoreOptions extends SqlStoreOptions {
    */
   readonly pool: PostgresPool | PgliteDatabase
   /**
-   * Milliseconds that one statement may take, 1 or more. Then the answer is 503 and the connection is destroyed. Default
+   * Milliseconds that one statement may take, 1 or more. Then the response is 503 and the connection is destroyed. Default
    * 10 000.
    */
   readonly statementTimeout?: number
   /**
-   * Milliseconds to wait for a connection, 1 or more. Then the answer is 503. Becomes the `connectionTimeoutMillis` of a
+   * Milliseconds to wait for a connection, 1 or more. Then the response is 503. Becomes the `connectionTimeoutMillis` of a
    * pool that has none, so that the pool gives up a host that accepts connections and says nothing. Default 5000.
    */
   readonly connectTimeout?: number

@@ -17,7 +17,7 @@ export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions extends SqlStoreOptions {
-  /** Milliseconds to wait for other processes that write, before the answer is 503. Default 5000. */
+  /** Milliseconds to wait for other processes that write, before the response is 503. Default 5000. */
   readonly busyTimeout?: number
   /**
    * Bytes that are kept allocated beside the database, in a file whose name ends with `-reserve`: when the disk is full

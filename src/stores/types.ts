@@ -46,18 +46,18 @@ export interface StoredResource extends ContentFields {
   /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined
   /**
-   * Whether the resource changed once only within the second of `lastModified`; a removal is a change. Only then does that
-   * second name one state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
-   * second is over by the clock of the service, which is right for resources that seldom change and are written by one
-   * process. A store that several processes share says it: their clocks may differ by hours.
+   * Whether the resource changed only once within the second of `lastModified`; a removal is a change. Only then does that
+   * second name one state, so that a date condition may rely on it. Where it is left out, the service takes it to be so once
+   * that second is over by its own clock: this is right for resources that seldom change and are written by one process. A
+   * store that several processes share must not leave it out: their clocks may differ by hours.
    */
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */
   readonly size: number
   /**
    * The SHA-256 digest of the content, 32 bytes, for content that can be read only in pieces. Made while it is written:
-   * answers carry it where a request wants a digest (RFC 9530), and content is never read for that. Left out by a store
-   * that does not keep it: such answers have none.
+   * responses carry it where a request wants a digest (RFC 9530), and content is never read for that. Left out by a store
+   * that does not keep it: such responses have none.
    */
   readonly sha256?: Uint8Array | undefined
   /** The values that the content was written with, and the version of the index that they were made for. */
@@ -107,12 +107,12 @@ export interface StoreSupport {
  * 500 that tells the client nothing.
  */
 export interface ResourceStore {
-  /** The parts of the contract that a store need not have, and this one has. */
+  /** The optional parts of the contract that this store has. */
   readonly supports?: StoreSupport | undefined
 
   /**
-   * The current state of a path. The object returned belongs to the caller, who may keep derived data on it; a store
-   * that returns the same object for the same state spares the caller to derive it again.
+   * The current state of a path. The object returned belongs to the caller, which may keep derived data on it: a store
+   * that returns the same object for the same state saves the caller from deriving it again.
    */
   read(path: string, options?: ReadOptions): MaybePromise<StoredState>
 
@@ -123,8 +123,8 @@ export interface ResourceStore {
    * Writes a new member of a collection under a name that the store assigns: a positive safe integer in decimal, never
    * one that was used before, and larger than those that one process was given earlier.
    * @param collection path of the collection, `/users`; empty for the root
-   * @param content the content, or what makes it once the name is known; called at most a few times, only the content
-   *   of the last call counts. A stream that several calls return is read once
+   * @param content the content, or a function that makes it once the name is known. It is called at most a few times, and
+   *   only the content of the last call counts. A stream that several calls return is read once
    */
   create(
     collection: string,
@@ -136,8 +136,8 @@ export interface ResourceStore {
   remove(path: string, options: RemoveOptions): MaybePromise<RemoveResult>
 
   /**
-   * A page of the direct members of a collection. Costs what the page costs, however large the collection. The same
-   * object again means that nothing on it has changed: what was derived from it is used again.
+   * A page of the direct members of a collection. Costs what the page costs, however large the collection. To return the
+   * same object again says that nothing on the page has changed: the caller then uses what it derived from it again.
    */
   list(collection: string, options: ListOptions): MaybePromise<Page>
 

@@ -13,7 +13,7 @@ export interface LargeBody {
   /**
    * Reads bytes `first` to `last`, both inclusive, costing about as much as it returns.
    * The bytes are those of the state that this object belongs to. They stay for a while after it was replaced or removed,
-   * for the answers that are being sent; when they are gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
+   * for the responses that are being sent; when they are gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
    * The signal aborts when the reader has left: a wait for the next chunk may then end with its reason.
    */
   open(first: number, last: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>
@@ -29,9 +29,8 @@ export interface LargeBody {
     options?: { readonly buffer?: Uint8Array | undefined },
   ): MaybePromise<Uint8Array | readonly Uint8Array[]>
   /**
-   * An address at which a client that has no credentials reads the content for a short time: GET and HEAD are answered 307
-   * with it. Left out: this service sends the content. A store that has it says so: `supports.redirects`.
-   * @returns an absolute URL
+   * An absolute URL at which a client that has no credentials reads the content for a short time: GET and HEAD are answered
+   * 307 with it. Left out: this service sends the content. A store that has it says so: `supports.redirects`.
    */
   locate?(request: LocateRequest): MaybePromise<string>
 }
@@ -115,9 +114,9 @@ export interface RelatedWrite {
    */
   readonly expect?: 'any' | 'absent'
   /**
-   * Milliseconds after which the store may remove the resource, which then needs no place in listings: a hint, for the
-   * records that the service keeps of first responses. A store that ignores it lists the resource, and the service removes
-   * it. A later write without it keeps the resource. Default: it stays.
+   * Milliseconds after which the store may remove the resource. The store need not list such a resource. This is a hint,
+   * for the records that the service keeps of first responses: a store that ignores it lists the resource, and the service
+   * removes it. A later write without `retention` keeps the resource. Default: it stays.
    */
   readonly retention?: number
 }
@@ -161,8 +160,8 @@ export interface CreateOptions extends Requirement {
 export interface RemoveOptions {
   readonly expect: Exclude<Expectation, 'absent'>
   /**
-   * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, in a state with a version
-   * of its own that only reads that ask for hidden resources see.
+   * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, under a new version, and
+   * only reads that ask for hidden resources see it.
    */
   readonly mode: 'erase' | 'tombstone' | 'hide'
   /** Milliseconds after which a tombstone may be forgotten. Default: the store's own. */
