@@ -42,7 +42,8 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
   const field = exchange.field('idempotency-key')
   if (field === undefined) {
     if (!rule.isRequired) return undefined
-    throw new HttpError(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', { detail: 'The request needs an Idempotency-Key.' })
+    const detail = `The request needs an Idempotency-Key${exchange.method === 'PATCH' ? ' or If-Match' : ''}.`
+    throw new HttpError(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', { detail })
   }
   const key = parseIdempotencyKey(field)
   if (key === undefined) {
