@@ -60,6 +60,8 @@ const cases: [string, () => unknown, string][] = [
     service({ patchFormats: [{ mediaType, parse() {} }] }),
     'the mediaType in lower case and without parameters',
   ]),
+  // Location could not be sent: the answer to each POST would be 500, and the item there.
+  ['mountPath: beyond ASCII', service({ mountPath: '/日本' }), 'as it is sent, with escapes'],
   ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
   ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
   ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],
@@ -247,5 +249,6 @@ describe('values of options that could not work', () => {
     const images = { resources: { '/a/{name}': document({ types: ['image/*'] }) } }
     expect(service({ ...images, operations: {}, patchFormats: [jsonPatch()] })()).toBeDefined()
     expect(client({ keyed: ['/orders'] })()).toBeDefined()
+    expect(service({ mountPath: '/%E6%97%A5/v1.0/~a' })()).toBeDefined()
   })
 })
