@@ -67,6 +67,7 @@ const cases: [string, () => unknown, string][] = [
     service({ resources: { '/users/{user}/settings': singleton() } }),
     '/users/{user}/settings cannot be a singleton, which is one resource for all values: use document().',
   ],
+  ['patchFormats: []', service({ patchFormats: [] }), 'takes as patchFormats: a list that is not empty'],
   ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
   ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
   ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],
