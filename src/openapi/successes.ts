@@ -55,9 +55,7 @@ function listAnswers(facts: Facts, schemas: Schemas, own: 'Accept-Query' | 'Loca
   const [text, items] =
     json === 'all'
       ? ['A page of the items.', schemas.of(facts).output]
-      : json === 'none'
-        ? ['A page of the items: where each is, and what it is.', schemas.shared('Entry')]
-        : ['A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.', {}]
+      : ['A page of the items: where each is, and what it is.', schemas.shared('Entry')]
   const headers: HeaderName[] = ['ETag', 'Link']
   if (query !== undefined) headers.push(own)
   if (query?.allowsCount === true) headers.push('X-Total-Count')

@@ -438,6 +438,15 @@ describe('the parameters of a description', () => {
   })
 })
 
+it('a list of items of any type says where each is, also where they are JSON', async () => {
+  const definition = collection({ types: ['*/*'] })
+  const { schema } = describeOne(definition).paths['/a'].get.responses['200'].content['application/json']
+  expect(schema).toEqual({ type: 'array', items: { $ref: '#/components/schemas/Entry' } })
+  const { send } = await serve(memoryStore(), { resources: { '/a': definition } })
+  await send('POST', '/a', [json], '{}')
+  expect((await send('GET', '/a')).json()).toEqual([{ id: 1, href: '/a/1', type: 'application/json', size: 2 }])
+})
+
 it('the content of one definition and another of that name have components of their own', () => {
   const resources = {
     '/a': collection({ title: 'Order', schema: z.object({ a: z.string() }) }),
