@@ -148,6 +148,8 @@ describe('the schemas of a description', () => {
     const { paths } = describeAll({ resources: { '/a': definition } })
     expect(paths['/a/{id}'].put.description).toContain('cannot be described')
     expect(paths['/a/{id}/cover'].put.description).not.toContain('cannot be described')
+    const described = describeOne(collection({ jsonSchema: { type: 'object' }, files: { cover: {} } })).paths
+    expect(described['/a/{id}/cover'].get.responses['200'].content).toEqual({ '*/*': {} })
   })
 
   it('are those that a definition gives itself, in one or in two directions (issue 21, point 2)', () => {
