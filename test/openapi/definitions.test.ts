@@ -449,6 +449,16 @@ it('a list of items of any type says where each is, also where they are JSON', a
   expect((await send('GET', '/a')).json()).toEqual([{ id: 1, href: '/a/1', type: 'application/json', size: 2 }])
 })
 
+it('a list of items says of a resource of another definition where it is', async () => {
+  const resources = { '/a': collection({ title: 'User' }), '/a/me': singleton() }
+  const { schema } = describeAll({ resources }).paths['/a'].get.responses['200'].content['application/json']
+  const anyOf = [{ $ref: '#/components/schemas/User' }, { $ref: '#/components/schemas/Entry' }]
+  expect(schema).toEqual({ type: 'array', items: { anyOf } })
+  const { send } = await serve(memoryStore(), { resources })
+  await send('PUT', '/a/me', [json], '{}')
+  expect((await send('GET', '/a')).json()).toEqual([{ id: 'me', href: '/a/me', type: 'application/json', size: 2 }])
+})
+
 it('the content of one definition and another of that name have components of their own', () => {
   const resources = {
     '/a': collection({ title: 'Order', schema: z.object({ a: z.string() }) }),
