@@ -11,7 +11,7 @@ import { testContents, testStore } from '../src/testing.ts'
 type Loose = (...values: unknown[]) => unknown
 const loose = library as unknown as Record<keyof typeof library, Loose>
 const { attach, basic, collection, createResourceService, digest, jwt, memoryStore, mount } = loose
-const { bodyParse, document, jsonPatch, patch, protectedResourceMetadata } = loose
+const { bodyParse, document, jsonPatch, patch, protectedResourceMetadata, singleton } = loose
 
 const accounts = { ada: 'lovelace' }
 const issuer = { issuer: 'https://issuer.example', audience: 'a' }
@@ -60,6 +60,14 @@ const cases: [string, () => unknown, string][] = [
     service({ patchFormats: [{ mediaType, parse() {} }] }),
     'the mediaType in lower case and without parameters',
   ]),
+  // Location could not be sent: the answer to each POST would be 500, and the item there.
+  ['mountPath: beyond ASCII', service({ mountPath: '/日本' }), 'as it is sent, with escapes'],
+  [
+    'a singleton at a pattern with a name',
+    service({ resources: { '/users/{user}/settings': singleton() } }),
+    '/users/{user}/settings cannot be a singleton, which is one resource for all values: use document().',
+  ],
+  ['patchFormats: []', service({ patchFormats: [] }), 'takes as patchFormats: a list that is not empty'],
   ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
   ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
   ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],
@@ -247,5 +255,6 @@ describe('values of options that could not work', () => {
     const images = { resources: { '/a/{name}': document({ types: ['image/*'] }) } }
     expect(service({ ...images, operations: {}, patchFormats: [jsonPatch()] })()).toBeDefined()
     expect(client({ keyed: ['/orders'] })()).toBeDefined()
+    expect(service({ mountPath: '/%E6%97%A5/v1.0/~a' })()).toBeDefined()
   })
 })

@@ -104,6 +104,12 @@ export function requireOwnFile(route: Route, path: string, name: string): void {
   throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
 }
 
+/** Whether a list may hold resources of other definitions, at paths of their own right below. */
+export function listsOthers({ context, pattern, definition }: Route): boolean {
+  const below = context.findRoutesBelow(pattern)
+  return below.some((own) => own.definition !== definition && ['document', 'singleton'].includes(own.kind))
+}
+
 /** Whether another definition may be for the path of a new item. */
 export function createsBesideOthers(route: Route): boolean {
   if (route.kind !== 'collection') return false

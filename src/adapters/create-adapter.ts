@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { viewOf } from '../core/byte-blocks.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { checkHandler, type Decision, type Handler } from '../core/handler.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
@@ -19,7 +20,10 @@ export interface HostAnswer {
   readonly status: number
   /** By name; a field that is sent in several lines, as WWW-Authenticate may be, has a list. None of the host is among them. */
   readonly fields: HostFields
-  /** At most 1 MiB, on HTTP/2 16 KiB; text is ASCII. `undefined` also for HEAD, whose Content-Length is among the fields. */
+  /**
+   * At most 1 MiB, on HTTP/2 16 KiB; text is ASCII, and bytes are a Buffer. `undefined` also for HEAD, whose Content-Length is
+   * among the fields.
+   */
   readonly body: string | Uint8Array | undefined
 }
 
@@ -168,7 +172,9 @@ export function createAdapter<Context, Result>(
     // The writer knows what to do about a field that no message may hold; a host may fail half way through it.
     if (fields === 'malformed') return writeDirectly(handler, context, exchange, reply)
     const content = exchange.method === 'HEAD' ? undefined : body
-    return answer(context, { status: reply.status, fields, body: content })
+    // Koa makes JSON of bytes that are not a Buffer.
+    const bytes = content instanceof Uint8Array ? viewOf(content) : content
+    return answer(context, { status: reply.status, fields, body: bytes })
   }
 
   /** The host may set fields anew, such as Vary: what it has set is merged with what every answer has to carry. */

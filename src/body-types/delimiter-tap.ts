@@ -1,6 +1,6 @@
+import { viewOf } from '../core/byte-blocks.ts'
 import { malformedBody, tooLarge } from './limits.ts'
 import { hasBytes, MAX_HEAD } from './part-head.ts'
-import { viewOf } from './text.ts'
 
 /**
  * What the tap finds in a multipart body, reported in the order of its bytes: `data` from `start` to `end`. Not as views:

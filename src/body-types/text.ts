@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
+import { viewOf } from '../core/byte-blocks.ts'
 import { malformedBody, unsupportedBody } from './limits.ts'
 
 /**
@@ -48,11 +49,6 @@ function createDecoder(charset: string): TextDecoder {
   } catch {
     throw unsupportedBody('The charset of the content is not supported.')
   }
-}
-
-/** The same bytes as a Buffer, without a copy. */
-export function viewOf(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /** What windows-1252 has from 0x80 to 0x9f (Encoding Standard, index-windows-1252). */

@@ -136,6 +136,11 @@ export async function collectWhole(
   throw new TypeError('A content source ended before its size.')
 }
 
+/** The same bytes as a Buffer, without a copy. */
+export function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
 const isWorker = navigator?.userAgent === 'Cloudflare-Workers'
 

@@ -145,11 +145,14 @@ export const STORE: ValueRule = /* @__PURE__ */ shapedAs({
 const PATCH_FORMAT = shapedAs({ mediaType: 'string', parse: 'function' })
 
 /** The type of content is compared with the name of a format in lower case, and without parameters (RFC 9110 §8.3.1). */
-export const PATCH_FORMATS: ValueRule = listOf({
-  accepts: (value) =>
-    PATCH_FORMAT.accepts(value) && /^[^A-Z\s;]+$/.test((value as { readonly mediaType: string }).mediaType),
-  text: `${PATCH_FORMAT.text}, the mediaType in lower case and without parameters`,
-})
+export const PATCH_FORMATS: ValueRule = listOf(
+  {
+    accepts: (value) =>
+      PATCH_FORMAT.accepts(value) && /^[^A-Z\s;]+$/.test((value as { readonly mediaType: string }).mediaType),
+    text: `${PATCH_FORMAT.text}, the mediaType in lower case and without parameters`,
+  },
+  1,
+)
 
 /**
  * Names a value that is of the wrong kind, for a message. Never the value itself, which may be a secret. The rejection of a

@@ -32,7 +32,9 @@ export function createHostCheck(hosts: readonly string[]): Step {
     const authority = parseAuthority(text)
     if (authority === undefined) return false
     const { host, port } = authority
-    if (exact.has(host) || exact.has(`${host}:${port}`)) return true
+    // The default port of a scheme is left out (RFC 9110 §4.2.3), and a proxy may have ended TLS.
+    const ports = port === '' ? ['443', '80'] : [port]
+    if (exact.has(host) || ports.some((port) => exact.has(`${host}:${port}`))) return true
     return suffixes.some((suffix) => host.length > suffix.length && host.endsWith(suffix))
   }
 

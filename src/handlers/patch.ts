@@ -132,7 +132,6 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   const { read, write, onError, preconditions, now, contentType, reply: defaultReply } = given
   const limits = readLimits('patch', given.limits)
   const formats = given.patchFormats ?? createDefaultFormats(limits)
-  if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const acceptPatch = ['Accept-Patch', formatAcceptPatch(formats)]
 
   /** The current state, if the request may be performed on it. */

@@ -1,5 +1,5 @@
 import type { FileOptions } from '../actions/hook-types.ts'
-import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
+import { createsBesideOthers, listsOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules, QueryType } from '../actions/query-rules.ts'
 import type { CollectionFacts, Route } from '../actions/route.ts'
 import { includesJson } from '../protocol/media-type.ts'
@@ -35,6 +35,8 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   /** Whether items say their id. */
   readonly hasId: boolean
   readonly isListing: boolean
+  /** Whether a list may hold resources of other definitions. */
+  readonly listsOthers: boolean
   /** What the form of a collection may hold beside the properties of the item. */
   readonly form: Pick<CollectionFacts, 'formFields' | 'files'> | undefined
   /** The files that items may have, of which the server says what is known. */
@@ -114,6 +116,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     ids: owner?.ids ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
+    listsOthers: kind === 'collection' && listsOthers(route),
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
     form: collection,
     acceptsItems: collection?.create === 'accepted',

@@ -51,13 +51,8 @@ const CANCELLED: Successes = {
 
 /** @param own the header of a page where lists take queries */
 function listAnswers(facts: Facts, schemas: Schemas, own: 'Accept-Query' | 'Location of GET'): Successes {
-  const { json, query } = facts
-  const [text, items] =
-    json === 'all'
-      ? ['A page of the items.', schemas.of(facts).output]
-      : json === 'none'
-        ? ['A page of the items: where each is, and what it is.', schemas.shared('Entry')]
-        : ['A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.', {}]
+  const { query } = facts
+  const [text, items] = describeEntries(facts, schemas)
   const headers: HeaderName[] = ['ETag', 'Link']
   if (query !== undefined) headers.push(own)
   if (query?.allowsCount === true) headers.push('X-Total-Count')
@@ -65,6 +60,15 @@ function listAnswers(facts: Facts, schemas: Schemas, own: 'Accept-Query' | 'Loca
     200: { text, headers, content: { 'application/json': { schema: { type: 'array', items } } } },
     304: { text: 'The page has not changed.', headers: ['ETag', 'Link'] },
   }
+}
+
+/** The entries of a page: items of JSON as they are; of anything else that is here, where it is. */
+function describeEntries(facts: Facts, schemas: Schemas): readonly [text: string, schema: JsonObject] {
+  const entry = schemas.shared('Entry')
+  if (facts.json !== 'all') return ['A page of the items: where each is, and what it is.', entry]
+  const { output } = schemas.of(facts)
+  if (!facts.listsOthers) return ['A page of the items.', output]
+  return ['A page of the items, and of other resources that are here: where each is.', { anyOf: [output, entry] }]
 }
 
 function readAnswers(facts: Facts, schemas: Schemas): Successes {

@@ -82,10 +82,17 @@ function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<Resource
 }
 
 /**
- * Scripts may name the field that stands for a method, read which digests are required, see that an answer is repeated, and
- * read what is said of queries.
+ * Scripts may name the method that a POST stands for and the coding of their content, read which digests are required, see that
+ * an answer is repeated, and read what is said of queries.
  */
-function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: ServiceSettings): CorsOptions {
+function completeCors(
+  cors: CorsOptions,
+  { methodOverride, contentCodings, resources = {} }: ServiceSettings,
+): CorsOptions {
+  const allowed = [
+    ...(methodOverride ? [METHOD_OVERRIDE_FIELD] : []),
+    ...(contentCodings.length > 0 ? ['Content-Encoding'] : []),
+  ]
   const needsDigests = Object.values(resources).some(({ options }) => options.digests === 'required')
   const repeats = Object.values(resources).some(({ options }) => options.idempotency !== undefined)
   const lists = Object.values(resources).flatMap(({ kind, options }) => (kind === 'collection' ? [options] : []))
@@ -96,8 +103,8 @@ function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: Ser
     ...(lists.some(({ query, count }) => query !== undefined || count === true) ? ['Accept-Query'] : []),
   ]
   return changeOptions(cors, {
-    ...(methodOverride &&
-      cors.allowedHeaders === undefined && { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }),
+    ...(allowed.length > 0 &&
+      cors.allowedHeaders === undefined && { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, ...allowed] }),
     ...(exposed.length > 0 &&
       cors.exposedHeaders === undefined && { exposedHeaders: [...DEFAULT_EXPOSED_HEADERS, ...exposed] }),
   })

@@ -83,7 +83,8 @@ function compileFiles(
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
   const hooks = ['beforeWrite', 'outbox', 'afterCommit'] as const
-  const fileOptions = omitOptions(options, 'schema', 'types', 'representations', 'putResponse', ...hooks)
+  const ofItem = ['schema', 'jsonSchema', 'types', 'representations', 'putResponse'] as const
+  const fileOptions = omitOptions(options, ...ofItem, ...hooks)
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`

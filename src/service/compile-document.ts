@@ -104,6 +104,9 @@ export function compileSingleton(
   options: Readonly<SingletonOptions>,
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
+  if (pattern.includes('{')) {
+    throw new TypeError(`${pattern} cannot be a singleton, which is one resource for all values: use document().`)
+  }
   const { aliases = [] } = options
   const json = changeOptions<SharedOptions>(options, { types: JSON_ONLY })
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {

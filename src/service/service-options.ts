@@ -130,7 +130,10 @@ export interface ServiceOptions {
   readonly now?: () => number
 }
 
-const MOUNT_PATH = textLike(/^(?:\/[^/?#\s]+)+$|^$/, 'a path such as "/api", without a slash at the end')
+const MOUNT_PATH = textLike(
+  /^(?:\/[!"$-.0->@-~]+)+$|^$/,
+  'a path such as "/api", as it is sent, with escapes and without a slash at the end',
+)
 
 const SERVICE_OPTIONS = {
   resources: writtenAs(

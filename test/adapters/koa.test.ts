@@ -74,6 +74,17 @@ describe('koaMiddleware', () => {
     expect([answer.status, answer.text]).toEqual([503, 'sorry'])
   })
 
+  it('sends bytes that are not a Buffer as they are', async () => {
+    const app = new Koa()
+    const content = new TextEncoder().encode('a,b')
+    app.use(koaMiddleware(range(() => ({ contentType: 'text/csv', content }))))
+    const port = await listen(createServer(app.callback()))
+    const whole = await send(port, { target: '/' })
+    expect([whole.status, whole.field('content-type'), whole.text]).toEqual([200, 'text/csv', 'a,b'])
+    const part = await send(port, { target: '/', fields: ['Range: bytes=1-'] })
+    expect([part.status, part.field('content-length'), part.text]).toEqual([206, '2', ',b'])
+  })
+
   it('names what it takes when it is given something else', () => {
     expect(() => koaMiddleware(undefined as never)).toThrow(
       'koaMiddleware takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not undefined.',

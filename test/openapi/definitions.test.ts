@@ -148,6 +148,8 @@ describe('the schemas of a description', () => {
     const { paths } = describeAll({ resources: { '/a': definition } })
     expect(paths['/a/{id}'].put.description).toContain('cannot be described')
     expect(paths['/a/{id}/cover'].put.description).not.toContain('cannot be described')
+    const described = describeOne(collection({ jsonSchema: { type: 'object' }, files: { cover: {} } })).paths
+    expect(described['/a/{id}/cover'].get.responses['200'].content).toEqual({ '*/*': {} })
   })
 
   it('are those that a definition gives itself, in one or in two directions (issue 21, point 2)', () => {
@@ -436,6 +438,25 @@ describe('the parameters of a description', () => {
       JSON.stringify(paths['/a/{id}/pic'][method].parameters).includes('Want-Repr-Digest')
     expect([ofDigests('get'), ofDigests('put')]).toEqual([true, false])
   })
+})
+
+it('a list of items of any type says where each is, also where they are JSON', async () => {
+  const definition = collection({ types: ['*/*'] })
+  const { schema } = describeOne(definition).paths['/a'].get.responses['200'].content['application/json']
+  expect(schema).toEqual({ type: 'array', items: { $ref: '#/components/schemas/Entry' } })
+  const { send } = await serve(memoryStore(), { resources: { '/a': definition } })
+  await send('POST', '/a', [json], '{}')
+  expect((await send('GET', '/a')).json()).toEqual([{ id: 1, href: '/a/1', type: 'application/json', size: 2 }])
+})
+
+it('a list of items says of a resource of another definition where it is', async () => {
+  const resources = { '/a': collection({ title: 'User' }), '/a/me': singleton() }
+  const { schema } = describeAll({ resources }).paths['/a'].get.responses['200'].content['application/json']
+  const anyOf = [{ $ref: '#/components/schemas/User' }, { $ref: '#/components/schemas/Entry' }]
+  expect(schema).toEqual({ type: 'array', items: { anyOf } })
+  const { send } = await serve(memoryStore(), { resources })
+  await send('PUT', '/a/me', [json], '{}')
+  expect((await send('GET', '/a')).json()).toEqual([{ id: 'me', href: '/a/me', type: 'application/json', size: 2 }])
 })
 
 it('the content of one definition and another of that name have components of their own', () => {
