@@ -182,9 +182,10 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   }
   // A write that may have to be tried again, as one whose parent was missing, needs content that can be given twice.
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
-  const { isConditional, keyed, route } = exchange
-  const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
-  const mayRetry = isCompared || route.observesChanges
+  const { hidden, isConditional, keyed, route } = exchange
+  // A hidden state is restored where no other client has done so first.
+  const isCompared = isConditional || hidden !== undefined || keyed !== undefined || route.conflict !== undefined
+  const mayRetry = isCompared || route.hasParent || route.observesChanges
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: contentOf(exchange, body), isVerbatim }
 }

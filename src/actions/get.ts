@@ -48,15 +48,20 @@ function markWork(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply>
   })
 }
 
-/** Finds what a path of the open service holds: a resource, or else the members below it. */
-export function loadResourceOrMembers(exchange: ResourceExchange): MaybePromise<void> {
+/** Finds what a path of the open service holds, if anything: a resource, or else the members below it. */
+export function findResourceOrMembers(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readState(exchange, neededOf(exchange)), () => {
     if (isResource(exchange.state)) return undefined
     return andThen(loadPage(exchange), () => {
-      if (exchange.page!.items.length > 0) return
-      exchange.page = undefined
-      requirePresent(exchange)
+      if (exchange.page!.items.length === 0) exchange.page = exchange.validators = undefined
     })
+  })
+}
+
+/** The same for a path that must hold something. */
+export function loadResourceOrMembers(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(findResourceOrMembers(exchange), () => {
+    if (exchange.page === undefined) requirePresent(exchange)
   })
 }
 

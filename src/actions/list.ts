@@ -81,12 +81,13 @@ function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   return prepared
 }
 
-/** The tag of a page: a digest of the versions on it, so that it costs what the page costs. */
+/** The tag of a page: a digest of the paths and versions on it, so that it costs what the page costs. */
 function pageTag(exchange: ResourceExchange, page: Page): string {
   const { key = '' } = exchange.listing ?? {}
   let text = exchange.mount + '\n' + (page.next ?? '')
   if (key !== '') text += `\n${key} ${page.total ?? ''}`
-  for (const item of page.items) text += '\n' + (readProperty(item, 'entityTag') || versionOf(item))
+  // States of two paths may have one version.
+  for (const item of page.items) text += `\n${item.path}\n${readProperty(item, 'entityTag') || versionOf(item)}`
   return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
 }
 

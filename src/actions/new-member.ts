@@ -22,6 +22,7 @@ import {
   scopeNamesOf,
   splitScope,
   validateItem,
+  WORK,
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
@@ -118,9 +119,8 @@ export function newMemberOf(
 
 /** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. */
 function markPending({ value }: Document): Document {
-  if (Object.hasOwn(value as JsonObject, 'state')) {
-    throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
-  }
+  const given = WORK.find((name) => Object.hasOwn(value as JsonObject, name))
+  if (given !== undefined) throw invalid([{ pointer: `/${given}`, detail: 'The server keeps the state.' }])
   return new WrittenDocument(joinMembers(value as JsonObject, { state: 'pending' }))
 }
 

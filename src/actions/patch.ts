@@ -33,6 +33,7 @@ import {
   scopeNamesOf,
   splitProperties,
   validateItem,
+  WORK,
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
@@ -213,7 +214,7 @@ function requireSameId(exchange: ResourceExchange, before: JsonValue, after: Jso
 /** @throws HttpError 422 when a patch changes what only the work on a member may say */
 function requireSameState(before: JsonValue, after: JsonValue): void {
   if (!isJsonObject(before) || !isJsonObject(after)) return
-  for (const name of ['state', 'problem']) {
+  for (const name of WORK) {
     if (equalJson(readMember(before, name), readMember(after, name))) continue
     throw invalid([{ pointer: `/${name}`, detail: 'The server keeps the state.' }])
   }

@@ -181,7 +181,6 @@ function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selec
 
 /** 428, 412 and 304 (RFC 9110 §13.2.2, RFC 6585 §3). */
 export function evaluateConditions(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
-  if (exchange.method === 'POST' && exchange.page === undefined) return undefined
   if (checkConditions(exchange) === 'proceed') return undefined
   const { page } = exchange
   return page === undefined ? notModified(exchange) : listNotModifiedReply(exchange, page)

@@ -23,7 +23,7 @@ import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDo
  */
 
 /** Properties of an item that its work sets. */
-const WORK: readonly string[] = ['state', 'problem']
+export const WORK: readonly string[] = ['state', 'problem']
 const NONE: readonly string[] = []
 
 /** Names of the properties of an item that say something of its files. @param request whose end ends the search */

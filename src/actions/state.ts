@@ -119,7 +119,8 @@ export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
  * @throws HttpError 404, 410
  */
 export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readWithHidden(exchange), () => {
+  // Not read again: another state than the one that `authorize` was shown would be replaced.
+  return andThen(exchange.isStateRead ? undefined : readWithHidden(exchange), () => {
     refuseTaken(exchange)
     if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)
   })

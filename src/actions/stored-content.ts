@@ -3,7 +3,7 @@ import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { encodeText, type RangedBody } from '../core/reply.ts'
 import { formatContentDisposition } from '../protocol/content-disposition.ts'
-import { isInMediaRange, isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { isInMediaRange, isJsonContentType, isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { type ContentFields, isLargeBody, type StoredResource } from '../stores/types.ts'
 import type { Route } from './route.ts'
 
@@ -58,7 +58,9 @@ export function addContentFields(fields: string[], resource: StoredResource, rou
   }
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
-  if (!route.isJson) fields.push(...safetyFields(resource, route.allowInline))
+  // A definition that takes JSON may have content that another one took before.
+  if (route.isJson && isJsonContentType(resource.contentType)) return
+  fields.push(...safetyFields(resource, route.allowInline))
 }
 
 /**

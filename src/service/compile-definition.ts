@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { whereConditional } from '../actions/conditions.ts'
-import { get, loadResourceOrMembers } from '../actions/get.ts'
-import { loadPage } from '../actions/list.ts'
+import { findResourceOrMembers, get, loadResourceOrMembers } from '../actions/get.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { RouteEntry } from '../actions/route-table.ts'
@@ -62,7 +61,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     actions: {
       ...document.actions,
       GET: { load: loadResourceOrMembers, perform: get, content: undefined },
-      POST: { load: whereConditional(loadPage), perform: post, content },
+      POST: { load: whereConditional(findResourceOrMembers), perform: post, content },
     },
     collection: facts,
     isJson: false,

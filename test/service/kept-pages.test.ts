@@ -115,16 +115,18 @@ describe('what is kept beside a state or a page', () => {
     }
   })
 
-  it('has another entity tag once another page follows, or once the store gives an item another tag', async () => {
+  it('has another entity tag once another page follows, an item has another tag, or another item the same version', async () => {
     let page: Page = { items: [stateOf('/users/1', 1)] }
     const send = await serveStore({ list: () => page })
     const tags = new Set<string | undefined>()
     const [item] = page.items
-    for (const next of [page, { ...page, next: '1' }, { items: [{ ...item!, entityTag: '"own"' }] }]) {
+    const own = { items: [{ ...item!, entityTag: '"own"' }] }
+    const other = { items: [{ ...stateOf('/users/2', 2), version: item!.version }] }
+    for (const next of [page, { ...page, next: '1' }, own, other]) {
       page = next
       tags.add((await send('GET', '/users')).field('etag'))
     }
-    expect(tags.size).toBe(3)
+    expect(tags.size).toBe(4)
   })
 
   it('tells items apart that have equal versions: authorize decides about each', async () => {

@@ -282,6 +282,19 @@ describe('conditions and the other decisions', () => {
     expect((await send('POST', '/users', [json, `If-Match: ${tag}`], '{}')).status).toBe(412)
   })
 
+  it('judges a POST without definitions by what a GET of its target gets (RFC 9110 §13.1.1)', async () => {
+    const { send } = await serve(memoryStore(), {})
+    const post = async (condition: string) =>
+      (await send('POST', '/a', ['Content-Type: application/json', condition], '{}')).status
+    const tagOf = async () => (await send('GET', '/a')).field('ETag')
+    expect([await post('If-Match: *'), await post('If-None-Match: *')]).toEqual([412, 201])
+    const tags = [await tagOf()]
+    expect([await post('If-None-Match: *'), await post(`If-Match: ${tags[0]}`)]).toEqual([412, 201])
+    await send('PUT', '/a', [text], 'its own')
+    tags.push(await tagOf())
+    expect([await post(`If-Match: ${tags[0]}`), await post(`If-Match: ${tags[1]}`)]).toEqual([412, 201])
+  })
+
   it('answers the repeat of a conditional write that was done with 412 (RFC 9110 §13.1.1, row H134)', async () => {
     const { send } = await serveFixtures()
     const fields = [text, `If-Match: ${TAG}`]

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Route } from '../../src/actions/route.ts'
+import { addContentFields } from '../../src/actions/stored-content.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -166,6 +168,18 @@ describe('stored content in a browser', () => {
       expect(answer.field('Content-Security-Policy')).toBe(sandbox)
       expect(answer.field('X-Content-Type-Options')).toBe('nosniff')
     }
+  })
+
+  it('cannot act as a page of this origin where its path is that of a JSON item by now (threat 114)', () => {
+    const stored = { path: '/users/1', version: '1', size: 0, body: '' }
+    const route = { isJson: true, allowInline: [] } as unknown as Route
+    const fieldsOf = (contentType: string) => {
+      const fields: string[] = []
+      addContentFields(fields, { ...stored, contentType }, route)
+      return fields
+    }
+    expect(fieldsOf('text/html')).toContain(sandbox)
+    expect(fieldsOf('application/json')).toEqual([])
   })
 
   it.each(['text/plain', 'image/png', 'video/mp4', 'application/json', 'application/octet-stream'])(

@@ -216,7 +216,9 @@ describe('the state of an accepted member', () => {
     const renamed = await target.send('PATCH', '/jobs/1', jsonOf({ title: 'b', state: 'ready' }, MERGE_PATCH))
     expect([renamed.status, renamed.json()]).toEqual([200, { id: 1, title: 'b', state: 'ready' }])
     expect(() => collection({ create: 'accepted', memberMethods: ['PUT'] })).toThrow(TypeError)
-    expect((await target.send('POST', '/jobs', jsonOf({ state: 'ready' }))).status).toBe(422)
+    for (const own of [{ state: 'ready' }, { problem: {} }]) {
+      expect((await target.send('POST', '/jobs', jsonOf(own))).status).toBe(422)
+    }
     await target.close()
   })
 })

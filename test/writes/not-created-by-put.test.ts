@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { STORES } from '../hooks/stores.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { jsonOf, startService, type Target } from './support.ts'
@@ -16,6 +18,29 @@ const OPTIONS: readonly (readonly [string, CollectionOptions])[] = [
   ['conflict', { conflict: () => undefined }],
   ['authorize', { authorize: () => true }],
 ]
+
+it('PUT of large content replaces an item that another client restores first', async () => {
+  const inner = memoryStore()
+  let isDue = false
+  const store: ResourceStore = {
+    ...inner,
+    async write(path, content, options) {
+      if (isDue) {
+        isDue = false
+        await inner.write(path, { contentType: 'text/plain', body: 'other' }, { expect: 'absent' })
+      }
+      return inner.write(path, content, options)
+    },
+  }
+  const options = { types: ['*/*'], deletion: 'soft', clientIds: false } as const
+  target = await startService({ resources: { '/files': collection(options) } }, store)
+  await target.send('POST', '/files', { fields: { 'Content-Type': 'text/plain' }, body: 'first' })
+  expect((await target.send('DELETE', '/files/1')).status).toBe(204)
+  isDue = true
+  const body = 'b'.repeat(100_000)
+  expect((await target.send('PUT', '/files/1', { body })).status).toBe(204)
+  expect([isDue, (await target.send('GET', '/files/1')).text]).toEqual([false, body])
+})
 
 describe.each(Object.entries(STORES))('PUT where it creates nothing, on %s', (_, createStore) => {
   async function startItems(options: CollectionOptions): Promise<string> {

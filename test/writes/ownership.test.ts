@@ -283,6 +283,18 @@ describe('a resource that was deleted', () => {
     expect(kept.json()).toEqual({ id: 1, owner: 'ada' })
   })
 
+  it('softly and taken over by another client before it is restored is judged anew', async () => {
+    const race = createRace((inner) => inner.write('/notes/1', OF_ADA, { expect: 'any' }))
+    const options = { deletion: 'soft', clientIds: false, authorize: ownersOnly } as const
+    target = await startService({ resources: { '/notes': collection(options) }, auth }, race.store)
+    await target.send('POST', '/notes', jsonOf({ owner: 'eve' }, as('eve')))
+    expect((await target.send('DELETE', '/notes/1', { fields: as('eve') })).status).toBe(204)
+    race.isDue = true
+    expect((await target.send('PUT', '/notes/1', jsonOf({ owner: 'eve' }, as('eve')))).status).toBe(404)
+    expect(race.isDue).toBe(false)
+    expect((await target.send('GET', '/notes/1', { fields: as('ada') })).json()).toEqual({ id: 1, owner: 'ada' })
+  })
+
   it('for good looks as if it never existed to those who may not read it, and gone to the others', async () => {
     target = await startService({
       resources: {
