@@ -167,7 +167,7 @@ function identify({ status, target, headers }: Answer): string {
 function rangeOf({ headers, status }: Answer): readonly [start: number, size: number | undefined] {
   const range = status === 206 ? headers.get('content-range') : `bytes 0-0/${headers.get('content-length')}`
   const [, start, size] = /^bytes (\d+)-\d+\/(\d+)?/i.exec(range ?? '') ?? []
-  return [Number(start), size === undefined ? undefined : Number(size)]
+  return [Number(start), (size && Number(size)) as number | undefined]
 }
 
 function failure(url: string, message: string, cause?: unknown): ResponseError {

@@ -193,7 +193,7 @@ export function conditionOn(match: ResourceHandle | 'any' | 'absent'): Readonly<
   if (match === 'any') return { 'If-Match': '*' }
   if (match === 'absent') return { 'If-None-Match': '*' }
   const { entityTag, lastModified } = match
-  if (entityTag?.startsWith('"') === true) return { 'If-Match': entityTag }
+  if (entityTag?.startsWith('"')) return { 'If-Match': entityTag }
   if (lastModified !== undefined) return { 'If-Unmodified-Since': lastModified }
   throw new TypeError('The document has neither a strong ETag nor Last-Modified.')
 }
