@@ -115,7 +115,7 @@ function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
       for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
     } else add(name, value)
   }
-  add('sort', sort && String(sort))
+  add('sort', (sort && String(sort)) || undefined)
   add('limit', limit)
   add('count', count || undefined)
   const text = String(pairs)
