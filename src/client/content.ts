@@ -24,7 +24,7 @@ export interface DownloadOptions extends RequestOptions {
 /** Content as it arrives. It can be read once. */
 export interface ResourceFile<Path extends string = string> extends ResourceHandle<Path>, AsyncIterable<Uint8Array> {
   readonly contentType: string
-  /** The size of the whole content, where the server says it. */
+  /** The size of the whole content, where the server says it and the content is not coded. */
   readonly size: number | undefined
   /** Where the content begins: that of `resume` where its state is still the current one, otherwise 0. */
   readonly offset: number
@@ -57,10 +57,11 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
     await answer.reader?.cancel()
     return refuse(answer, READING)
   }
-  const [offset, size] = rangeOf(answer)
+  const [offset, length] = rangeOf(answer)
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
+  const size = isCoded ? undefined : length
   let reader = answer.reader
   const giveUp = async () => reader?.cancel()
 
@@ -71,7 +72,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
         let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isComplete = size === undefined || at === size || isCoded
+        let isComplete = size === undefined || at === size
         let cause: unknown
         try {
           piece = await reader?.read()
