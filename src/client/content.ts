@@ -4,6 +4,7 @@ import { toBlob, typeOf } from './request-content.ts'
 import {
   type Answer,
   conditionOn,
+  createError,
   type Failure,
   type ResourceHandle,
   ResponseError,
@@ -97,7 +98,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
         await giveUp()
         const next = await request(call, from)
         reader = next.reader
-        if (!continues(next, from)) throw failure(url, CHANGED, cause)
+        if (!continues(next, from)) throw reader ? failure(url, CHANGED, cause) : createError(next)
       }
     } finally {
       await giveUp()
