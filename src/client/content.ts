@@ -62,7 +62,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
-  const size = isCoded ? undefined : length
+  let size = isCoded ? undefined : length
   let reader = answer.reader
   const giveUp = async () => reader?.cancel()
 
@@ -73,12 +73,12 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
         let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isComplete = size === undefined || at === size
+        let isBroken = false
         let cause: unknown
         try {
           piece = await reader?.read()
         } catch (error) {
-          isComplete = false
+          isBroken = true
           cause = error
         }
         if (piece?.value !== undefined) {
@@ -88,7 +88,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
           yield piece.value
         }
         if (piece?.done === false) continue
-        if (isComplete) return
+        if (!isBroken && (size === undefined || at === size)) return
         signal?.throwIfAborted()
         // A weak tag does not vouch for bytes.
         const from = { offset: at, entityTag: validators.entityTag ?? '' }
@@ -119,6 +119,8 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       return new Blob(chunks, { type: file.contentType })
     },
     async cancel() {
+      // A read that waits ends without a piece, and nothing is missing then.
+      size = undefined
       await giveUp()
       await content.return()
     },

@@ -184,6 +184,17 @@ describe('the attempts of a request', () => {
     await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
   })
 
+  it('are over for who waits for a piece of a download that is given up', async () => {
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(5)) })
+    const headers = { ETag: '"1"', 'Content-Length': '10' }
+    const { client, requests } = answerInTurn([new Response(body, { headers })])
+    const { file } = expectSuccess(await client.download('/a'))
+    const reading = file.blob()
+    await new Promise(setImmediate)
+    await file.cancel()
+    expect([(await reading).size, requests]).toEqual([5, ['GET']])
+  })
+
   it('had no effect where none was sent, for want of a token', async () => {
     const token = () => Promise.reject(new Error('no token'))
     const { client, requests } = answerInTurn([], { token, retries: 1 })
