@@ -11,6 +11,7 @@ import {
   readValidators,
   refuse,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
 import { CHANGING, type Match } from './write.ts'
@@ -213,11 +214,13 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent({ ...call, options: signal && { signal } })
+    const current = await openContent({ ...call, options: signal && { signal } }).catch(throwAfterWrite)
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file
-      if (await hasContent(file, body)) return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+      if (await hasContent(file, body).catch(throwAfterWrite)) {
+        return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+      }
     }
   }
   return refuse(answer, CHANGING)

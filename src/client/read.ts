@@ -6,10 +6,10 @@ import {
   type Failure,
   parseContent,
   type ResourceDocument,
-  ResponseError,
   readValidators,
   refuse,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { pause, type RequestOptions, readRetryAfter, type Send, type Target } from './transport.ts'
 
@@ -80,14 +80,11 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
   if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
     return describeDocument(answer, url)
   }
-  try {
-    const current = await getJson(call)
+  const reading = getJson(call).then((current) => {
     if (current.status === 200) return describeDocument(current, url)
     throw createError(current, 'The change took effect, but its result cannot be read.')
-  } catch (error) {
-    // It is the reading that failed.
-    throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
-  }
+  })
+  return reading.catch(throwAfterWrite)
 }
 
 /** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */

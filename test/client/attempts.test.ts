@@ -1,7 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
+import {
+  createResourceClient,
+  expectSuccess,
+  type Fetch,
+  type ResourceClient,
+  type ResourceClientOptions,
+} from '../../src/client.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -21,6 +27,13 @@ function answerInTurn(answers: readonly (Response | Error)[], options: ResourceC
 
 const json = (value: unknown, tag: string) => Response.json(value, { headers: { ETag: tag } })
 const broken = new Error('The connection broke.')
+const known = {
+  url: 'https://example.org/a',
+  entityTag: '"1"',
+  lastModified: undefined,
+  value: { n: 1 },
+  text: '{"n":1}',
+}
 
 describe('the attempts of a request', () => {
   it('are not repeated after 500, which the same request may meet again', async () => {
@@ -182,6 +195,31 @@ describe('the attempts of a request', () => {
     }
     const { client } = answerInTurn([broken], { token, retries: 1 })
     await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
+  })
+
+  it.each<[string, (client: ResourceClient) => Promise<unknown>]>([
+    ['a replacement', (client) => client.replace(known, { n: 2 })],
+    ['an edit', (client) => client.edit(known, { n: 2 })],
+    ['a removal', (client) => client.remove(known)],
+    ['an upload', (client) => client.upload(known, 'text')],
+  ])('may have had an effect where the answer to %s was lost, and the state cannot be read', async (_, write) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { client } = answerInTurn([broken, new Response('', { status: 412 }), broken, broken], { retries: 1 })
+    await expect(write(client)).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
+  })
+
+  it('may have had an effect where content that was lost is compared, and breaks as well', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const body = new ReadableStream({ pull: (controller) => controller.error(broken) })
+    const { client } = answerInTurn([broken, new Response('', { status: 412 }), new Response(body)])
+    const uploading = client.upload('/a', 'absent', 'text')
+    await expect(uploading).rejects.toMatchObject({ message: /^The transfer broke/, mayHaveTakenEffect: true })
+  })
+
+  it('may have had an effect where one answer was lost, and the next is a refusal that is not foreseen', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { client } = answerInTurn([broken, new Response('', { status: 405 })])
+    await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 405, mayHaveTakenEffect: true })
   })
 
   it('are over for who waits for a piece of a download that is given up', async () => {
