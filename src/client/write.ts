@@ -44,9 +44,12 @@ export async function replaceDocument(
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
     const current = await readDocument(call).catch(throwAfterWrite)
-    const base = typeof match === 'string' ? undefined : (JSON.parse((match as ResourceDocument).text) as JsonValue)
-    if (current.ok && isEffectOf(JSON.parse(text), current.document.value, base)) {
-      return { ok: true, status: 204, document: current.document }
+    if (current.ok) {
+      const { document } = current
+      // Of a handle without text it is not known what was there: nothing but an id may have been added.
+      const before = (match as Partial<ResourceDocument>).text ?? document.text
+      const base = typeof match === 'string' ? undefined : (JSON.parse(before) as JsonValue)
+      if (isEffectOf(JSON.parse(text), document.value, base)) return { ok: true, status: 204, document }
     }
   }
   return refuse(answer, CHANGING)

@@ -222,6 +222,17 @@ describe('the attempts of a request', () => {
     await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 405, mayHaveTakenEffect: true })
   })
 
+  it('have had their effect where the answer was lost, and the state is what was sent, of a handle without text', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { text: _, value: __, ...handle } = known
+    const replace = (current: unknown) => {
+      const { client } = answerInTurn([broken, new Response('', { status: 412 }), json(current, '"2"')])
+      return client.replace(handle, { n: 2 })
+    }
+    expect(await replace({ id: 1, n: 2 })).toMatchObject({ ok: true, document: { entityTag: '"2"' } })
+    expect(await replace({ n: 2, other: true })).toMatchObject({ ok: false, status: 412 })
+  })
+
   it('are over for who waits for a piece of a download that is given up', async () => {
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(5)) })
     const headers = { ETag: '"1"', 'Content-Length': '10' }
