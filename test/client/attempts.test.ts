@@ -22,7 +22,8 @@ function answerInTurn(answers: readonly (Response | Error)[], options: ResourceC
     if (answer instanceof Error) throw answer
     return answer
   }
-  return { requests, client: createResourceClient('https://example.org', { fetch: fetch as never, ...options }) }
+  const client: ResourceClient = createResourceClient('https://example.org', { fetch: fetch as never, ...options })
+  return { requests, client }
 }
 
 const json = (value: unknown, tag: string) => Response.json(value, { headers: { ETag: tag } })
