@@ -79,7 +79,7 @@ export function createNonces(realm: string, lifetime: number, shared?: SharedNon
     claim(nonce, count) {
       const time = readTime(nonce)
       if (time === undefined || !isWithin(time - TOLERANCE, lifetime + TOLERANCE, now())) return false
-      return shared === undefined ? counts(nonce, count, time) : shared.claim(nonce, count, time + lifetime)
+      return shared === undefined ? counts(nonce, count, time) : shared.claim(nonce, count, time + lifetime + TOLERANCE)
     },
   }
 }

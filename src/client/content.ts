@@ -4,12 +4,14 @@ import { toBlob, typeOf } from './request-content.ts'
 import {
   type Answer,
   conditionOn,
+  createError,
   type Failure,
   type ResourceHandle,
   ResponseError,
   readValidators,
   refuse,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
 import { CHANGING, type Match } from './write.ts'
@@ -24,7 +26,7 @@ export interface DownloadOptions extends RequestOptions {
 /** Content as it arrives. It can be read once. */
 export interface ResourceFile<Path extends string = string> extends ResourceHandle<Path>, AsyncIterable<Uint8Array> {
   readonly contentType: string
-  /** The size of the whole content, where the server says it. */
+  /** The size of the whole content, where the server says it and the content is not coded. */
   readonly size: number | undefined
   /** Where the content begins: that of `resume` where its state is still the current one, otherwise 0. */
   readonly offset: number
@@ -57,10 +59,11 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
     await answer.reader?.cancel()
     return refuse(answer, READING)
   }
-  const [offset, size] = rangeOf(answer)
+  const [offset, length] = rangeOf(answer)
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
+  let size = isCoded ? undefined : length
   let reader = answer.reader
   const giveUp = async () => reader?.cancel()
 
@@ -71,12 +74,12 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
         let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isComplete = size === undefined || at === size || isCoded
+        let isBroken = false
         let cause: unknown
         try {
           piece = await reader?.read()
         } catch (error) {
-          isComplete = false
+          isBroken = true
           cause = error
         }
         if (piece?.value !== undefined) {
@@ -86,7 +89,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
           yield piece.value
         }
         if (piece?.done === false) continue
-        if (isComplete) return
+        if (!isBroken && (size === undefined || at === size)) return
         signal?.throwIfAborted()
         // A weak tag does not vouch for bytes.
         const from = { offset: at, entityTag: validators.entityTag ?? '' }
@@ -96,7 +99,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
         await giveUp()
         const next = await request(call, from)
         reader = next.reader
-        if (!continues(next, from)) throw failure(url, CHANGED, cause)
+        if (!continues(next, from)) throw reader ? failure(url, CHANGED, cause) : createError(next)
       }
     } finally {
       await giveUp()
@@ -117,6 +120,8 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       return new Blob(chunks, { type: file.contentType })
     },
     async cancel() {
+      // A read that waits ends without a piece, and nothing is missing then.
+      size = undefined
       await giveUp()
       await content.return()
     },
@@ -167,7 +172,7 @@ function identify({ status, target, headers }: Answer): string {
 function rangeOf({ headers, status }: Answer): readonly [start: number, size: number | undefined] {
   const range = status === 206 ? headers.get('content-range') : `bytes 0-0/${headers.get('content-length')}`
   const [, start, size] = /^bytes (\d+)-\d+\/(\d+)?/i.exec(range ?? '') ?? []
-  return [Number(start), size === undefined ? undefined : Number(size)]
+  return [Number(start), (size && Number(size)) as number | undefined]
 }
 
 function failure(url: string, message: string, cause?: unknown): ResponseError {
@@ -209,11 +214,13 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent({ ...call, options: signal && { signal } })
+    const current = await openContent({ ...call, options: signal && { signal } }).catch(throwAfterWrite)
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file
-      if (await hasContent(file, body)) return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+      if (await hasContent(file, body).catch(throwAfterWrite)) {
+        return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+      }
     }
   }
   return refuse(answer, CHANGING)

@@ -11,6 +11,7 @@ import {
   type ResourceDocument,
   refuse,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { pause, type RequestOptions, untilAborted } from './transport.ts'
 import { CHANGING } from './write.ts'
@@ -73,7 +74,7 @@ export async function editDocument(
     if (status !== 412) return refuse(answer, CHANGING) as Result
     // Before the read: what is read before a pause has changed after it while others write all the time.
     await pause(Math.random() * Math.min(attempts, 20) * 10, signal)
-    const read = await readDocument(call)
+    const read = await readDocument(call).catch(answer.isRepeated ? throwAfterWrite : undefined)
     if (!read.ok) return read
     const theirs = read.document
     // The attempt whose answer was lost may be what changed the state.

@@ -58,8 +58,6 @@ interface XhrRequest {
   abort(): void
 }
 
-const CHUNK = 65_536
-
 /**
  * Sends a request. Progress is seen where the platform shows it: by XMLHttpRequest in browsers, whose `fetch` streams
  * content over HTTP/2 only, if at all; by a stream elsewhere.
@@ -73,18 +71,15 @@ export async function sendContent(
   const send = fetch ?? (globalThis.fetch as Fetch | undefined)
   if (send === undefined) throw new UsageError('There is no global fetch: set the option "fetch" of the client.')
   const { body, onProgress } = content ?? {}
-  if (onProgress === undefined) {
-    // A Blob of jsdom, which Vitest makes the global one: `fetch` of Node takes it and fails at its `stream`.
-    const sent = isBlob(body) && !body.stream ? await body.arrayBuffer() : body
-    return withoutText(sent, () => send(url, { ...options, body: sent } as FetchOptions))
-  }
   const blob = body as Blob
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
-  if (fetch === undefined && Xhr !== undefined) {
+  if (onProgress && !fetch && Xhr) {
     return withoutText(blob, () => sendByXhr(new Xhr(), url, options, blob, onProgress))
   }
-  const stream = streamBlob(blob, onProgress)
-  return withoutText(stream, () => send(url, { ...options, body: stream, duplex: 'half' }))
+  const stream = onProgress && streamBlob(blob, onProgress)
+  // A Blob of jsdom, which Vitest makes the global one: `fetch` of Node takes it and fails at its `stream`.
+  const sent = stream ?? (isBlob(body) && !body.stream ? await body.arrayBuffer() : body)
+  return withoutText(sent, () => send(url, { ...options, body: sent, duplex: stream && 'half' } as FetchOptions))
 }
 
 /**
@@ -105,13 +100,14 @@ async function withoutText(body: unknown, send: () => Promise<FetchResponse>): P
 }
 
 function streamBlob(blob: Blob, onProgress: NonNullable<RequestContent['onProgress']>): ReadableStream<Uint8Array> {
+  const chunkSize = 65_536
   let sent = 0
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         if (sent) onProgress(sent, blob.size)
         if (sent >= blob.size) return controller.close()
-        const chunk = await blob.slice(sent, sent + CHUNK).arrayBuffer()
+        const chunk = await blob.slice(sent, sent + chunkSize).arrayBuffer()
         sent += chunk.byteLength
         controller.enqueue(new Uint8Array(chunk))
       },

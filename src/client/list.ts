@@ -106,7 +106,7 @@ interface ListQuery {
 function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
   const pairs = new URLSearchParams()
   const add = (name: string, value: unknown): void => {
-    for (const item of Array.isArray(value) ? value : [value]) {
+    for (const item of [value].flat()) {
       if (item !== undefined) pairs.append(name, item instanceof Date ? item.toISOString() : String(item))
     }
   }
@@ -115,11 +115,11 @@ function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
       for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
     } else add(name, value)
   }
-  add('sort', sort && String(sort))
+  add('sort', (sort && String(sort)) || undefined)
   add('limit', limit)
   add('count', count || undefined)
   const text = String(pairs)
-  return text === '' ? '' : `?${text}`
+  return text && `?${text}`
 }
 
 type Scalar = string | number | boolean | Date

@@ -6,10 +6,10 @@ import {
   type Failure,
   parseContent,
   type ResourceDocument,
-  ResponseError,
   readValidators,
   refuse,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { pause, type RequestOptions, readRetryAfter, type Send, type Target } from './transport.ts'
 
@@ -80,18 +80,12 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
   if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
     return describeDocument(answer, url)
   }
-  try {
-    const current = await getJson(call)
+  const reading = getJson(call).then((current) => {
     if (current.status === 200) return describeDocument(current, url)
     throw createError(current, 'The change took effect, but its result cannot be read.')
-  } catch (error) {
-    // It is the reading that failed.
-    throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
-  }
+  })
+  return reading.catch(throwAfterWrite)
 }
-
-/** The longest content that is kept, in characters. */
-const MAX_LENGTH = 100_000
 
 /** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */
 interface TagCache {
@@ -103,12 +97,14 @@ interface TagCache {
 
 /** @param size the most answers that are kept */
 export function createTagCache(size: number): TagCache {
+  /** The longest content that is kept, in characters. */
+  const maxLength = 100_000
   const answers = new Map<string, Answer>()
   return {
     find: (url) => answers.get(url),
     keep(answer) {
       answers.delete(answer.url)
-      if (answer.headers.get('etag') === null || answer.text.length > MAX_LENGTH) return
+      if (answer.headers.get('etag') === null || answer.text.length > maxLength) return
       answers.set(answer.url, answer)
       if (answers.size > size) answers.delete(answers.keys().next().value!)
     },
@@ -118,13 +114,12 @@ export function createTagCache(size: number): TagCache {
 
 export type WaitResult<Value> = ReadResult<Value, string>
 
-/** Milliseconds between two looks at work of which the server does not say when to look again. */
-const USUAL_PAUSE = 1000
-/** However soon the server wants to be asked again. */
-const SHORTEST_PAUSE = 100
-
 /** Reads the monitor of accepted work until the work has ended. */
 export async function waitForEnd(call: Call, retryAfter: number | undefined): Promise<WaitResult<JsonValue>> {
+  /** Milliseconds between two looks at work of which the server does not say when to look again. */
+  const usualPause = 1000
+  /** However soon the server wants to be asked again. */
+  const shortestPause = 100
   const signal = call.options?.signal
   if (retryAfter !== undefined) await pause(retryAfter, signal)
   while (true) {
@@ -133,7 +128,7 @@ export async function waitForEnd(call: Call, retryAfter: number | undefined): Pr
     const document = describeDocument(answer, call.url)
     const state = isJsonObject(document.value) ? document.value['state'] : undefined
     if (state !== 'pending' && state !== 'running') return { ok: true, status: 200, document }
-    const wanted = readRetryAfter(answer) ?? USUAL_PAUSE
-    await pause(Math.max(wanted, SHORTEST_PAUSE), signal)
+    const wanted = readRetryAfter(answer) ?? usualPause
+    await pause(Math.max(wanted, shortestPause), signal)
   }
 }

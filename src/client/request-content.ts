@@ -31,10 +31,11 @@ const JSON_CLASSES = ['Object', 'Array', 'String', 'Number', 'Boolean']
 
 /** @throws TypeError for a value of which JSON would lose something */
 export function formatJson(value: unknown): string {
-  const text = JSON.stringify(value, (_, member) => {
-    if (typeof member !== 'object' || member === null || JSON_CLASSES.includes(classOf(member))) return member
+  const refuse = (member: unknown): never => {
     throw new UsageError(`JSON cannot hold a value of the class ${classOf(member)}.`)
-  })
-  if (text === undefined) throw new UsageError(`JSON cannot hold a value of the class ${classOf(value)}.`)
-  return text
+  }
+  const text: string | undefined = JSON.stringify(value, (_, member) =>
+    typeof member !== 'object' || member === null || JSON_CLASSES.includes(classOf(member)) ? member : refuse(member),
+  )
+  return text ?? refuse(value)
 }

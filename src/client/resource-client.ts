@@ -92,12 +92,18 @@ function bindRequests(context: ClientContext): object {
   }
 }
 
+interface Address {
+  readonly url: string
+  readonly handle?: ResourceDocument
+  readonly rest: unknown[]
+}
+
 /**
  * Reads where a request goes: a document, or a path with the values of its parameters.
  * @returns the URL, the document where one was given, and the arguments that follow
  * @throws TypeError for a path that is not one of the service, or a value that cannot stand in a path
  */
-function readAddress(base: string, [target, ...rest]: Arguments) {
+function readAddress(base: string, [target, ...rest]: Arguments): Address {
   if (typeof target === 'object' && target !== null && 'url' in target) {
     const handle = target as ResourceDocument
     if (new URL(handle.url).origin === new URL(base).origin) return { url: handle.url, handle, rest }
@@ -110,7 +116,7 @@ function readAddress(base: string, [target, ...rest]: Arguments) {
   const url = new URL(base + path).href
   // `..` would lead out of the service, `//` to other names of its resources.
   if (!url.startsWith(`${base}/`)) throw new TypeError(`The path leads out of ${base}: ${path}.`)
-  return { url, handle: undefined, rest }
+  return { url, rest }
 }
 
 function fillPath(pattern: string, values: JsonObject): string {

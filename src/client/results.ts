@@ -131,14 +131,19 @@ export function refuse<Status extends number>(answer: Answer, foreseen: readonly
   return { ok: false, status, problem: { type: 'about:blank', ...parseProblem(answer), status } } as Failure<Status>
 }
 
-/** A response that cannot be used. A write may have taken effect unless it was refused by a 4xx. */
+/** A response that cannot be used. A write may have taken effect unless a 4xx refused each attempt at it. */
 export function createError(answer: Answer, message?: string): ResponseError {
-  const { status, isWrite } = answer
+  const { status, isWrite, isRepeated } = answer
   const problem = status < 400 ? undefined : parseProblem(answer)
   const reason = message ?? problem?.['detail'] ?? problem?.['title']
   const text = reason ? `${status}: ${reason}` : `${status}`
-  const mayHaveTakenEffect = isWrite && (status < 400 || status >= 500)
+  const mayHaveTakenEffect = isWrite && (isRepeated || status < 400 || status >= 500)
   return new ResponseError(status, problem, text, { mayHaveTakenEffect })
+}
+
+/** Throws on what failed behind a write: only the reading failed, and the write may have taken effect. */
+export function throwAfterWrite(error: unknown): never {
+  throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
 }
 
 /** The media types of JSON (RFC 8259, RFC 6839). */
@@ -193,7 +198,7 @@ export function conditionOn(match: ResourceHandle | 'any' | 'absent'): Readonly<
   if (match === 'any') return { 'If-Match': '*' }
   if (match === 'absent') return { 'If-None-Match': '*' }
   const { entityTag, lastModified } = match
-  if (entityTag?.startsWith('"') === true) return { 'If-Match': entityTag }
+  if (entityTag?.startsWith('"')) return { 'If-Match': entityTag }
   if (lastModified !== undefined) return { 'If-Unmodified-Since': lastModified }
   throw new TypeError('The document has neither a strong ETag nor Last-Modified.')
 }

@@ -43,11 +43,8 @@ export function createTransport(given: ResourceClientOptions): Send {
   ): Promise<Answer> {
     const { signal, timeout: limit = timeout } = options ?? {}
     const controller = new AbortController()
-    const stop = (): void => controller.abort(signal!.reason)
-    if (signal?.aborted === true) stop()
-    signal?.addEventListener('abort', stop, { once: true })
     // Content that is still to be read is stopped by the same signal.
-    const release = (): void => signal?.removeEventListener('abort', stop)
+    const release = whenAborted(signal, () => controller.abort(signal!.reason))
     const giveUp = (): void => controller.abort(new Error(`No response within ${limit} ms.`))
     const startTimer = () => setTimeout(giveUp, Math.min(limit, LONGEST_TIMER))
     const timer = startTimer()
@@ -146,8 +143,7 @@ function choosePause(attempts: number, retryAfter = 0): number | undefined {
 
 /** Milliseconds of Retry-After (RFC 9110 §10.2.3), which is seconds or a date; `undefined` without one. */
 export function readRetryAfter({ headers }: Pick<Answer, 'headers'>): number | undefined {
-  const text = headers.get('retry-after')
-  if (text === null) return undefined
+  const text = headers.get('retry-after') ?? ''
   const time = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
   return Number.isNaN(time) ? undefined : Math.max(0, time)
 }
@@ -167,9 +163,14 @@ export function pause(time: number, signal: AbortSignal | undefined): Promise<vo
 /** @throws the reason of the signal when it aborts first */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal!.reason)
-    if (signal?.aborted === true) stop()
-    else signal?.addEventListener('abort', stop, { once: true })
-    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop))
+    const release = whenAborted(signal, () => reject(signal!.reason))
+    promise.then(resolve, reject).finally(release)
   })
+}
+
+/** Stops at once where the signal is aborted, or when it aborts. @returns what lets go of the signal */
+function whenAborted(signal: AbortSignal | undefined, stop: () => void): () => void {
+  if (signal?.aborted) stop()
+  else signal?.addEventListener('abort', stop, { once: true })
+  return () => signal?.removeEventListener('abort', stop)
 }

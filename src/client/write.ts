@@ -14,6 +14,7 @@ import {
   refuse,
   resolveReference,
   type Success,
+  throwAfterWrite,
 } from './results.ts'
 import { type RequestOptions, readRetryAfter } from './transport.ts'
 
@@ -42,10 +43,13 @@ export async function replaceDocument(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await readDocument(call)
-    const base = typeof match === 'string' ? undefined : (JSON.parse((match as ResourceDocument).text) as JsonValue)
-    if (current.ok && isEffectOf(JSON.parse(text), current.document.value, base)) {
-      return { ok: true, status: 204, document: current.document }
+    const current = await readDocument(call).catch(throwAfterWrite)
+    if (current.ok) {
+      const { document } = current
+      // Of a handle without text it is not known what was there: nothing but an id may have been added.
+      const before = (match as Partial<ResourceDocument>).text ?? document.text
+      const base = typeof match === 'string' ? undefined : (JSON.parse(before) as JsonValue)
+      if (isEffectOf(JSON.parse(text), document.value, base)) return { ok: true, status: 204, document }
     }
   }
   return refuse(answer, CHANGING)
@@ -108,7 +112,9 @@ export async function removeResource(call: Call, match: Match): Promise<RemoveRe
     const monitor = resolveReference(answer, answer.headers.get('location') ?? call.url)
     return { ok: true, status, operation: describeOperation(answer, monitor) }
   }
-  if (answer.isRepeated && (await isGone(call, answer))) return { ok: true, status: 204, content: undefined }
+  if (answer.isRepeated && (await isGone(call, answer).catch(throwAfterWrite))) {
+    return { ok: true, status: 204, content: undefined }
+  }
   return refuse(answer, REMOVING)
 }
 

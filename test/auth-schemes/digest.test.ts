@@ -306,8 +306,27 @@ describe('digest', () => {
       // The time of the nonce counts, not that of the request.
       vi.setSystemTime(now + 1000)
       expect([(await b.send({ headers })).status, (await a.send({ headers })).status]).toEqual([200, 401])
-      expect(expiries[0]).toBe(now + 300_000)
+      // A process whose clock is behind takes the nonce five seconds longer than the one that made it.
+      expect(expiries[0]).toBe(now + 305_000)
       await a.close()
+    })
+
+    it('take no count twice in a process whose clock is behind that of the store, which has forgotten what expired', async () => {
+      const taken = new Map<string, number>()
+      let ahead = 0
+      const claim = (nonce: string, count: number, expires: number): boolean => {
+        const key = `${nonce} ${count}`
+        if ((taken.get(key) ?? 0) > Date.now() + ahead) return false
+        return taken.set(key, expires) !== undefined
+      }
+      const { send } = await serve({ shared: { key: Buffer.alloc(32, 1), claim } })
+      const now = Date.now()
+      const { challenges } = await send()
+      const headers = { Authorization: answerChallenge(challenges[0]) }
+      const first = (await send({ headers })).status
+      ahead = 4000
+      vi.setSystemTime(now + 299_000)
+      expect([first, (await send({ headers })).status]).toEqual([200, 401])
     })
   })
 

@@ -1,7 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
+import {
+  createResourceClient,
+  expectSuccess,
+  type Fetch,
+  type ResourceClient,
+  type ResourceClientOptions,
+} from '../../src/client.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -16,11 +22,19 @@ function answerInTurn(answers: readonly (Response | Error)[], options: ResourceC
     if (answer instanceof Error) throw answer
     return answer
   }
-  return { requests, client: createResourceClient('https://example.org', { fetch: fetch as never, ...options }) }
+  const client: ResourceClient = createResourceClient('https://example.org', { fetch: fetch as never, ...options })
+  return { requests, client }
 }
 
 const json = (value: unknown, tag: string) => Response.json(value, { headers: { ETag: tag } })
 const broken = new Error('The connection broke.')
+const known = {
+  url: 'https://example.org/a',
+  entityTag: '"1"',
+  lastModified: undefined,
+  value: { n: 1 },
+  text: '{"n":1}',
+}
 
 describe('the attempts of a request', () => {
   it('are not repeated after 500, which the same request may meet again', async () => {
@@ -182,6 +196,53 @@ describe('the attempts of a request', () => {
     }
     const { client } = answerInTurn([broken], { token, retries: 1 })
     await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
+  })
+
+  it.each<[string, (client: ResourceClient) => Promise<unknown>]>([
+    ['a replacement', (client) => client.replace(known, { n: 2 })],
+    ['an edit', (client) => client.edit(known, { n: 2 })],
+    ['a removal', (client) => client.remove(known)],
+    ['an upload', (client) => client.upload(known, 'text')],
+  ])('may have had an effect where the answer to %s was lost, and the state cannot be read', async (_, write) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { client } = answerInTurn([broken, new Response('', { status: 412 }), broken, broken], { retries: 1 })
+    await expect(write(client)).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
+  })
+
+  it('may have had an effect where content that was lost is compared, and breaks as well', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const body = new ReadableStream({ pull: (controller) => controller.error(broken) })
+    const { client } = answerInTurn([broken, new Response('', { status: 412 }), new Response(body)])
+    const uploading = client.upload('/a', 'absent', 'text')
+    await expect(uploading).rejects.toMatchObject({ message: /^The transfer broke/, mayHaveTakenEffect: true })
+  })
+
+  it('may have had an effect where one answer was lost, and the next is a refusal that is not foreseen', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { client } = answerInTurn([broken, new Response('', { status: 405 })])
+    await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 405, mayHaveTakenEffect: true })
+  })
+
+  it('have had their effect where the answer was lost, and the state is what was sent, of a handle without text', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const { text: _, value: __, ...handle } = known
+    const replace = (current: unknown) => {
+      const { client } = answerInTurn([broken, new Response('', { status: 412 }), json(current, '"2"')])
+      return client.replace(handle, { n: 2 })
+    }
+    expect(await replace({ id: 1, n: 2 })).toMatchObject({ ok: true, document: { entityTag: '"2"' } })
+    expect(await replace({ n: 2, other: true })).toMatchObject({ ok: false, status: 412 })
+  })
+
+  it('are over for who waits for a piece of a download that is given up', async () => {
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(5)) })
+    const headers = { ETag: '"1"', 'Content-Length': '10' }
+    const { client, requests } = answerInTurn([new Response(body, { headers })])
+    const { file } = expectSuccess(await client.download('/a'))
+    const reading = file.blob()
+    await new Promise(setImmediate)
+    await file.cancel()
+    expect([(await reading).size, requests]).toEqual([5, ['GET']])
   })
 
   it('had no effect where none was sent, for want of a token', async () => {

@@ -62,6 +62,20 @@ describe('the content of a download', () => {
     expect(requests).toEqual(['GET /a'])
   })
 
+  it('has no size that could be compared with what is read where it is coded', async () => {
+    const { client } = answerInTurn({ ...whole(2, { 'Content-Encoding': 'gzip' }), pieces: ['abc'] })
+    const received: unknown[] = []
+    const onProgress = (...state: unknown[]): void => void received.push(state)
+    const { file } = expectSuccess(await client.download('/a', { onProgress }))
+    expect([await textOf(file), file.size, received]).toEqual(['abc', undefined, [[3, undefined]]])
+  })
+
+  it('ends with the refusal where the rest is refused, as with a token that has expired', async () => {
+    const { client } = answerInTurn({ ...whole(4), pieces: ['ab', new Error('broken')] }, { status: 401 })
+    const { file } = expectSuccess(await client.download('/a'))
+    await expect(textOf(file)).rejects.toMatchObject({ status: 401 })
+  })
+
   it('is asked for five times more where it breaks without a byte in between', async () => {
     const nothing = { ...part(2, 4), pieces: [new Error('broken')] }
     const pieces = ['ab', new Error('broken')]
