@@ -1,4 +1,4 @@
-import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { createBesideContents, createNoContentsError, keepContents } from '../sql/beside.ts'
 import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
 import type { ChunkSource, ContentId, ContentLedger, SqlContents, SqlShared, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -118,6 +118,7 @@ export function createPostgresContents(
     chunkSource,
     open,
     link,
+    keep: (ids) => keepContents(ledger, ids, grace),
 
     async begin() {
       const id = nextVersion()
