@@ -10,7 +10,7 @@ import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postg
 import type { MovableContents } from '../../src/stores/sql/options.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import { readWhole } from '../../src/stores/streams.ts'
-import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import type { Content, LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 import { listKeys } from '../support/contents.ts'
 import { scratchFolder } from '../support/folders.ts'
@@ -82,7 +82,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
   },
 }
 
-const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
+const binary = (body: Content['body']) => ({ contentType: 'application/octet-stream', body })
 const LARGE = createBytes(300_000, 1)
 const OTHER = createBytes(200_000, 2)
 
@@ -255,17 +255,32 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(isClosed).toBe(true)
     })
 
-    it('keeps the content of an upload that takes longer than the grace period', async () => {
+    it('keeps the content of an upload that takes longer than the grace period, and of earlier parts of its request', async () => {
       const place = await createPlace()
-      const store = place.open({ grace: 600, sweepInterval: 10 })
       async function* slow(): AsyncGenerator<Uint8Array> {
         yield LARGE
         await new Promise((resolve) => setTimeout(resolve, 2000))
         yield OTHER
       }
-      await store.write('/a', binary(slow()), { expect: 'any' })
-      const found = await readBytes((await store.read('/a')) as StoredResource)
-      expect(found).toEqual(Buffer.concat([LARGE, OTHER]))
+      const stores = [{}, { contents: undefined as never }].map((options) =>
+        place.open({ grace: 600, sweepInterval: 10, ...options }),
+      )
+      const writeForm = async (store: ResourceStore, path: string): Promise<void> => {
+        const { signal } = new AbortController()
+        const photo = await store.stage!(stream(LARGE, 40_000), { signal })
+        const video = await store.stage!(slow(), { signal })
+        const related = [{ path: `${path}/photo`, content: binary(photo) }]
+        await store.write(path, binary(video), { expect: 'any', related })
+      }
+      await Promise.all([
+        stores[0]!.write('/a', binary(slow()), { expect: 'any' }),
+        ...stores.map((store, i) => writeForm(store, `/forms/${i}`)),
+      ])
+      const whole = Buffer.concat([LARGE, OTHER])
+      for (const path of ['/a', '/forms/0', '/forms/1', '/forms/0/photo', '/forms/1/photo']) {
+        const found = await readBytes((await stores[0]!.read(path)) as StoredResource)
+        expect(found.equals(path.endsWith('photo') ? LARGE : whole), path).toBe(true)
+      }
     })
 
     it('writes nothing when the content store has kept another number of bytes (issue 22)', async () => {

@@ -18,6 +18,7 @@ function createSink(changes: Partial<ChunkSink> = {}) {
     begin: () => ++ids,
     append: (id, index, bytes) => void appended.push({ id, index, bytes: Buffer.from(bytes) }),
     abandon: (id) => void abandoned.push(id),
+    keep: () => setTimeout(() => {}).unref(),
     open: (id) => ({ id }) as unknown as LargeBody,
     ...changes,
   }

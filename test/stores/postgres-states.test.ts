@@ -11,7 +11,7 @@ const statements = new Proxy({}, { get: (_, name) => name }) as PostgresStatemen
 const GRACE = 1000
 
 /** States over a database that gives one row for each change, and the statements that it was sent. */
-function openStates(row: object) {
+function openStates(row: object, grace = GRACE) {
   const sent: [string, readonly PostgresValue[]][] = []
   const run = (async (statement: unknown, values: PostgresValue[]) => {
     sent.push([String(statement), values])
@@ -22,7 +22,7 @@ function openStates(row: object) {
     statements,
     {} as PostgresContents,
     {} as NameSource,
-    { settings: { grace: GRACE }, nextVersion: () => 'v' } as unknown as SqlShared,
+    { settings: { grace }, nextVersion: () => 'v' } as unknown as SqlShared,
   )
   return { states, run, sent, released: () => sent.filter(([name]) => name === 'releaseContent') }
 }
@@ -53,11 +53,15 @@ it.each([
   [Number.POSITIVE_INFINITY, 2 ** 52],
   [2 ** 60, 2 ** 52],
 ])(
-  'a tombstone that is kept for %d ms is kept for a number of them that Postgres can count',
-  async (retention, kept) => {
-    const { states, run, sent } = openStates({})
-    await states.drop(run, '/docs/1', { ...drop, retention })
-    expect(sent[0]![1][4]).toBe(kept)
+  'a tombstone, and content that is replaced, is kept for %d ms as a number of them that Postgres can count',
+  async (time, kept) => {
+    const { states, run, sent } = openStates({}, time)
+    await states.drop(run, '/docs/1', { ...drop, retention: time })
+    expect(sent[0]![1].slice(4)).toEqual([kept, kept])
+    const connection = { run } as unknown as PostgresConnection
+    const shared = { settings: { grace: time }, nextVersion: () => 'v' } as unknown as SqlShared
+    await createPostgresContents(connection, statements, shared).begin()
+    expect(sent[1]).toEqual(['beginContent', ['v', kept]])
   },
 )
 

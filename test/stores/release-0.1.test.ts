@@ -194,12 +194,17 @@ describe('tables of release 0.1.0 in Postgres', () => {
     const dump = await pool.connect()
     await dump.query('BEGIN; LOCK TABLE resource_states IN ACCESS SHARE MODE')
     const store = postgresStore({ pool, sweepInterval: 0, statementTimeout: 5000 })
+    const begin = performance.now()
     const refused = store.read('/tasks/1')
     await expect(refused).rejects.toMatchObject({ status: 503, cause: { code: '55P03' } })
+    const waited = performance.now() - begin
     await dump.query('COMMIT')
     dump.release()
     await checkContents(store)
     await store.close?.()
+    // An autovacuum that is in the way is ended by Postgres once this time is over, and not before.
+    const { rows } = await pool.query("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'")
+    expect(waited).toBeGreaterThan(Number(rows[0].setting))
   })
 
   it('refuse the statements of 0.1.0 that write states, and answer those that read them', async () => {

@@ -79,6 +79,12 @@ const MUTANTS = [
     'Sample 1 came back changed. The size is wrong.',
   ],
   [
+    'tagsBesideVersions',
+    states.tagsBesideVersions,
+    'gives no entity tags where it says that they are its versions',
+    'The tags are the versions, by what the store says, and a state has another tag.',
+  ],
+  [
     'unmarkedHidden',
     states.unmarkedHidden,
     'shows a hidden resource, with its content, only to reads that ask for it',

@@ -62,6 +62,15 @@ export const versions: readonly Case[] = [
     const result = await store.write(member.path, content(2, nameOf(member)), { expect })
     claimEqual(result.outcome, 'replaced', 'The version of a created member is not good for a write.')
   }),
+  it('gives no entity tags where it says that they are its versions', async (bench) => {
+    const { store, collection, path, content, keep } = bench
+    if (store.supports?.tagsAreVersions !== true) return
+    const states = [await keep(1), await create(store, collection, (name) => content(1, name))]
+    const { items } = await store.list(collection, { limit: 5 })
+    const sentence = 'The tags are the versions, by what the store says, and a state has another tag.'
+    for (const { entityTag } of [...states, await readResource(store, path(1)), ...items])
+      claimEqual(entityTag, undefined, sentence)
+  }),
 ]
 
 function secondOf({ lastModified }: StoredResource): number {

@@ -1,11 +1,11 @@
-import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { createBesideContents, createNoContentsError, keepContents } from '../sql/beside.ts'
 import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
 import type { ChunkSource, ContentId, ContentLedger, SqlContents, SqlShared, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { LargeBody } from '../types.ts'
 import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
-import { KEY_MARK, type PostgresStatements } from './statements.ts'
+import { KEY_MARK, type PostgresStatements, toCountable } from './statements.ts'
 
 export interface PostgresContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
@@ -22,7 +22,8 @@ export function createPostgresContents(
   statements: PostgresStatements,
   { owner, settings, cache, nextVersion, sweepSoon }: SqlShared,
 ): PostgresContents {
-  const { grace, contents: contentStore } = settings
+  const { contents: contentStore } = settings
+  const grace = toCountable(settings.grace)
   let identity: string | undefined
 
   async function abandon(id: ContentId): Promise<void> {
@@ -117,6 +118,7 @@ export function createPostgresContents(
     chunkSource,
     open,
     link,
+    keep: (ids) => keepContents(ledger, ids, grace),
 
     async begin() {
       const id = nextVersion()

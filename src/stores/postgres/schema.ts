@@ -66,8 +66,11 @@ const MIGRATIONS: readonly ((prefix: string) => readonly string[])[] = [
 ]
 
 const MAX_ATTEMPTS = 20
-/** Milliseconds to wait for those who use the tables, such as `pg_dump`: all that comes later waits behind the migration. */
-const LOCK_TIMEOUT = 500
+/**
+ * Milliseconds to wait for those who use the tables, such as `pg_dump`: all that comes later waits behind the migration. More
+ * than `deadlock_timeout`, a second by default: after that, Postgres ends an autovacuum that is in the way.
+ */
+const LOCK_TIMEOUT = 1500
 const RELATION_MISSING = '42P01'
 const SCHEMA_RACES: readonly unknown[] = ['23505', '42P07', '42710', 'XX000']
 

@@ -188,6 +188,11 @@ export function listIndexed({ indexed }: Pick<Content, 'indexed'>): readonly Pos
   ]
 }
 
+/** Milliseconds as Postgres counts them: as a whole number, to which a time can be added. */
+export function toCountable(milliseconds: number): number {
+  return Math.min(Math.floor(milliseconds), 2 ** 52)
+}
+
 /** Keys are bytes. */
 export function encodeKey(text: string): Uint8Array {
   return Buffer.from(encodeText(text), 'utf8')

@@ -23,7 +23,14 @@ import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import type { NameSource } from './names.ts'
-import { type DatedRow, encodeKey, listIndexed, type PostgresStatements, type WrittenRow } from './statements.ts'
+import {
+  type DatedRow,
+  encodeKey,
+  listIndexed,
+  type PostgresStatements,
+  toCountable,
+  type WrittenRow,
+} from './statements.ts'
 import { REPLACE } from './write-statements.ts'
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
@@ -81,7 +88,6 @@ interface DropOptions extends Pick<RemoveStep, 'mode' | 'expect' | 'retention'> 
 
 type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
-const LONGEST_RETENTION = 2 ** 52
 const DIVISION_BY_ZERO = '22012'
 
 export function createPostgresStates(
@@ -91,7 +97,8 @@ export function createPostgresStates(
   names: NameSource,
   { settings, nextVersion }: Pick<SqlShared, 'settings' | 'nextVersion'>,
 ): PostgresStates {
-  const { grace } = settings
+  const grace = toCountable(settings.grace)
+
   async function release(run: RunStatement, id: string | number | null): Promise<void> {
     await run(statements.releaseContent, [id, grace])
   }
@@ -179,7 +186,7 @@ export function createPostgresStates(
         reach === 'live' ? LIVE : HIDDEN,
       ]
       if (mode === 'hide') return (await run<DatedRow>(statements.hideState, values))[0]
-      values.push(mode === 'erase' ? 0 : Math.min(Math.floor(retention), LONGEST_RETENTION), grace)
+      values.push(mode === 'erase' ? 0 : toCountable(retention), grace)
       const [row] = await run<DatedRow & { is_released: boolean }>(statements.removeState, values)
       if (row?.is_released === false) await release(run, row.content_id)
       return row

@@ -55,11 +55,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
         const key = (await ledger.readIdentity()) + randomBytes(16).toString('hex')
         id = await ledger.begin(key)
         // Without its row the write fails when it links the content.
-        const row = id
-        timer = setInterval(
-          () => void tryTo(() => ledger.touch(row)),
-          Math.min(Math.max(grace / 3, 10), LONGEST_TIMER),
-        ).unref()
+        timer = keepContents(ledger, [id], grace)
         const { size } = await contents.put(key, { [Symbol.asyncIterator]: () => source }, { signal })
         if (size !== count()) {
           throw new Error(`The content store reports ${size} bytes of content that has ${count()}.`)
@@ -76,6 +72,18 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
       }
     },
   }
+}
+
+/** Keeps content that is not linked yet from the sweep, until the timer is cleared. */
+export function keepContents(
+  { touch }: Pick<ContentLedger, 'touch'>,
+  ids: readonly ContentId[],
+  grace: number,
+): NodeJS.Timeout {
+  const touchAll = (): void => {
+    for (const id of ids) void tryTo(() => touch(id))
+  }
+  return setInterval(touchAll, Math.min(Math.max(grace / 3, 10), LONGEST_TIMER)).unref()
 }
 
 /** The content of a key, read exactly. */

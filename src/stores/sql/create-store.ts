@@ -6,7 +6,7 @@ import { toStream } from '../streams.ts'
 import { type Abortable, type Content, isStaged, type Page, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
 import { createIndexer, createSweeper, tryTo } from './background.ts'
 import { abandonLater, createCollector, type IntakeSink, moveChunks } from './chunks.ts'
-import type { Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
+import type { ContentId, Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
 import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
 
 const NOTHING: WriteStep['related'] = []
@@ -145,6 +145,8 @@ interface Intake {
 export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
   const collect = createCollector(sink, inlineLimit)
   const stagedContent = new WeakMap<StagedBody, Taken>()
+  /** What each request has staged, by its signal. */
+  const earlier = new WeakMap<AbortSignal, ContentId[]>()
 
   function heldBody(body: Content['body']): Taken | undefined {
     if (typeof body === 'string' || body instanceof Uint8Array) {
@@ -230,7 +232,12 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
     },
 
     async stage(stream, signal) {
-      const taken = await collect(stream, signal)
+      const ids = (signal && earlier.get(signal)) ?? []
+      if (signal) earlier.set(signal, ids)
+      // The parts of a form come one after the other, and all of them are written with the last.
+      const timer = ids.length === 0 ? undefined : sink.keep(ids)
+      const taken = await collect(stream, signal).finally(() => clearInterval(timer))
+      if (taken.id !== undefined) ids.push(taken.id)
       const staged: StagedBody = { staged: true, size: taken.size, discard: () => giveUp(taken) }
       stagedContent.set(staged, taken)
       return staged

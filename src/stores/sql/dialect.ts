@@ -114,6 +114,8 @@ export interface ChunkSink {
   begin(): MaybePromise<ContentId>
   /** Adds whole chunks; only the last chunk of all may be shorter. Puts the sweep off. The bytes may change afterwards. */
   append(id: ContentId, index: number, bytes: Uint8Array): MaybePromise<void>
+  /** Puts the sweep of content that is not linked yet off, until the timer is cleared. */
+  keep(ids: readonly ContentId[]): NodeJS.Timeout
   /** Gives chunks to the sweep at once. */
   abandon(id: ContentId): MaybePromise<void>
   open(id: ContentId, size: number): LargeBody

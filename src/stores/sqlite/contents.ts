@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { createBesideContents, createNoContentsError, keepContents } from '../sql/beside.ts'
 import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
 import type {
   ChunkSource,
@@ -194,6 +194,7 @@ export function createSqliteContents(
     beside,
     chunkSource,
     abandon,
+    keep: (ids) => keepContents(ledger, ids, grace),
 
     begin: () => beginRow(() => statements.beginContent.get(expiry())),
 

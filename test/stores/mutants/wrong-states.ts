@@ -31,6 +31,11 @@ export const sizeInCharacters = showing((state) =>
   isLargeBody(state.body) ? state : { ...state, size: String(state.body).length },
 )
 export const longVersions = showing((state) => ({ ...state, version: state.version.padEnd(201, 'x') }))
+/** Says that its versions are the tags, and has tags of its own. */
+export const tagsBesideVersions = () => {
+  const store = showing((state) => ({ ...state, entityTag: `"${state.size}"` }))()
+  return { ...store, supports: { ...store.supports, tagsAreVersions: true } as const }
+}
 /** Forgets what describes the content when it is hidden. */
 export const barelyHidden = showing(({ hidden, ...state }) =>
   hidden === true

@@ -120,6 +120,8 @@ export function encodeEntry(index: CollectionIndex, values: IndexedValues): Entr
     const value = indexedValueOf(values, property)
     keys.push(encodeValue(isValue(value) ? value : null))
   }
+  // A count of all members reads the index of the first slot.
+  if (index.properties.length === 0) keys.push(encodeValue(null))
   if (index.scope.length > 0) keys[0] = joinKeys(index.scope.map((property) => keys[slotOf(index, property)]!))
   return keys
 }
