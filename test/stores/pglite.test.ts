@@ -36,8 +36,9 @@ describe('postgresStore on PGlite, its own ways (issue 22)', () => {
   const large = (letter: string) => text(letter.repeat(300_000))
 
   it('keeps the statements of the program that has made the instance out of its transactions', async () => {
-    const store = postgresStore({ pool: database, tablePrefix: 'shared_' })
-    await database.exec('CREATE TABLE own (n integer)')
+    // On a busy machine a call waits long for the one connection.
+    const store = postgresStore({ pool: database, tablePrefix: 'shared_', connectTimeout: 60_000 })
+    await database.exec('DROP TABLE IF EXISTS own; CREATE TABLE own (n integer)')
     // Large content is written in a transaction.
     const writes = Array.from({ length: 10 }, (_, i) => store.write('/a/1', large(String(i)), { expect: 'any' }))
     const inserts = Array.from({ length: 10 }, (_, i) =>
