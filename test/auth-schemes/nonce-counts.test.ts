@@ -91,14 +91,14 @@ describe('createNonces', () => {
     return { claim, nonces: createNonces(realm, 1000, { key: bytes, claim }) }
   }
 
-  it('passes on when a nonce of its own is over, and takes none of another realm or key', () => {
+  it('passes on when no process takes a nonce of its own any more, and takes none of another realm or key', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_234_567_890_123 })
     const own = share(key, 'r')
     const nonce = own.nonces.create()
     expect(own.nonces.claim(nonce, 3)).toBe(true)
     const same = share(key, 'r')
     expect(same.nonces.claim(nonce, 3)).toBe(true)
-    for (const { claim } of [own, same]) expect(claim.mock.calls).toEqual([[nonce, 3, 1_234_567_891_123]])
+    for (const { claim } of [own, same]) expect(claim.mock.calls).toEqual([[nonce, 3, 1_234_567_896_123]])
     for (const other of [share(key, 's'), share(Buffer.alloc(32, 8), 'r')]) {
       expect(other.nonces.claim(nonce, 3)).toBe(false)
       expect(other.claim).not.toHaveBeenCalled()
