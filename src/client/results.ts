@@ -141,7 +141,7 @@ export function createError(answer: Answer, message?: string): ResponseError {
   return new ResponseError(status, problem, text, { mayHaveTakenEffect })
 }
 
-/** Throws on what failed behind a write: only the reading failed, and the write may have taken effect. */
+/** Throws an error of the read after a write again: the write may have taken effect all the same. */
 export function throwAfterWrite(error: unknown): never {
   throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
 }

@@ -168,7 +168,7 @@ export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal
   })
 }
 
-/** Stops at once where the signal is aborted, or when it aborts. @returns what lets go of the signal */
+/** Calls `stop` once the signal aborts, at once where it has. @returns a function that removes the listener */
 function whenAborted(signal: AbortSignal | undefined, stop: () => void): () => void {
   if (signal?.aborted) stop()
   else signal?.addEventListener('abort', stop, { once: true })
