@@ -75,10 +75,9 @@ export function isOthersResource({ context, definition }: Route, path: string): 
   return own !== undefined && own.definition !== definition && own.kind !== 'collection'
 }
 
-/** The last segments of what other definitions are for right below a collection. */
-function othersBelow({ context, pattern, definition }: Route): readonly string[] {
-  const others = context.findRoutesBelow(pattern).filter((route) => route.definition !== definition)
-  return others.map(({ pattern }) => nameOf(pattern))
+/** The routes of other definitions right below a collection. */
+function othersBelow({ context, pattern, definition }: Route): readonly Route[] {
+  return context.findRoutesBelow(pattern).filter((route) => route.definition !== definition)
 }
 
 /** Whether there are any: few collections have some, and to find a route costs a POST 2 %. */
@@ -105,14 +104,16 @@ export function requireOwnFile(route: Route, path: string, name: string): void {
 }
 
 /** Whether a list may hold resources of other definitions, at paths of their own right below. */
-export function listsOthers({ context, pattern, definition }: Route): boolean {
-  const below = context.findRoutesBelow(pattern)
-  return below.some((own) => own.definition !== definition && ['document', 'singleton'].includes(own.kind))
+export function listsOthers(route: Route): boolean {
+  return othersBelow(route).some(({ kind }) => kind === 'document' || kind === 'singleton')
 }
 
 /** Whether another definition may be for the path of a new item. */
 export function createsBesideOthers(route: Route): boolean {
   if (route.kind !== 'collection') return false
   // Whether a segment of a pattern is for names that the server gives.
-  return othersBelow(route).some((segment) => segment.startsWith('{') || parseIntegerName(segment) !== undefined)
+  return othersBelow(route).some(({ pattern }) => {
+    const segment = nameOf(pattern)
+    return segment.startsWith('{') || parseIntegerName(segment) !== undefined
+  })
 }
