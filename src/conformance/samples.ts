@@ -73,21 +73,28 @@ export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncG
   yield* stream(bytes.subarray(half), 50_000)
 }
 
-/** A stream that stops in the middle until `resume` is called. */
+/** A stream that stops in the middle until `resume` is called, or `fail`. */
 interface StalledStream {
   readonly body: AsyncIterable<Uint8Array>
   /** Fulfilled once the first half has been taken. */
   readonly reached: Promise<void>
   resume(): void
+  fail(): void
 }
 
 export function stall(bytes: Uint8Array): StalledStream {
   const [reached, resumed] = [createGate(), createGate()]
-  const wait = (): Promise<void> => {
+  let isBroken = false
+  const wait = async (): Promise<void> => {
     reached.open()
-    return resumed.opened
+    await resumed.opened
+    if (isBroken) throw new Error('The source has failed.')
   }
-  return { body: interrupt(bytes, wait), reached: reached.opened, resume: resumed.open }
+  const fail = (): void => {
+    isBroken = true
+    resumed.open()
+  }
+  return { body: interrupt(bytes, wait), reached: reached.opened, resume: resumed.open, fail }
 }
 
 /** A promise that is fulfilled by a call. */
