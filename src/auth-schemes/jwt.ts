@@ -131,7 +131,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
   function describe(claims: JWTPayload, verdict: Verdict, generation: number): KnownToken | undefined {
     const { exp = Number.NaN, iat = 0, nbf } = claims
     // JSON has numbers that are read as infinite: such a token would never expire.
-    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > maxLifetime) return undefined
+    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > maxLifetime + clockTolerance) return undefined
     const name = claims['sub'] ?? claims['client_id']
     const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
     if (principal === undefined) return undefined
