@@ -15,8 +15,8 @@ interface Prepared extends Validators {
   /** The state itself: a copy of it, which a store may change in places, takes these along. */
   readonly resource: StoredResource
   readonly route: Route
-  /** Last-Modified as it is sent, which is not later than now; `undefined` where no date is known. */
-  readonly dateText: string | undefined
+  /** The date that is sent as Last-Modified, which is not later than now; `undefined` where none is known. */
+  readonly date: number | undefined
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
@@ -56,7 +56,7 @@ function describe(resource: StoredResource, route: Route, now: number): Prepared
     entityTags: tag === undefined ? [] : [tag],
     lastModified,
     dateIsStrong,
-    dateText: date === undefined ? undefined : formatHttpDate(date),
+    date,
     fields: undefined,
     body: undefined,
     ok: undefined,
@@ -71,10 +71,10 @@ export function tagFields(resource: StoredResource): readonly string[] {
 }
 
 function describeContent(resource: StoredResource, prepared: Prepared): readonly string[] {
-  const { entityTags, dateText } = prepared
+  const { entityTags, date } = prepared
   const fields = ['Content-Type', resource.contentType]
   if (entityTags.length > 0) fields.push('ETag', entityTags[0]!)
-  if (dateText !== undefined) fields.push('Last-Modified', dateText)
+  if (date !== undefined) fields.push('Last-Modified', formatHttpDate(date))
   addContentFields(fields, resource, prepared.route)
   return fields
 }
@@ -209,9 +209,9 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
 }
 
 /** ETag, or Last-Modified where there is no tag, if there is either. */
-function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
+function validatorOf({ entityTags, date }: Prepared): readonly string[] {
   if (entityTags.length > 0) return ['ETag', entityTags[0]!]
-  return dateText === undefined ? [] : ['Last-Modified', dateText]
+  return date === undefined ? [] : ['Last-Modified', formatHttpDate(date)]
 }
 
 /** The part of a state that its tag is made of. */
