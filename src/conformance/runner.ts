@@ -1,6 +1,7 @@
 import { isPromise } from '../core/maybe-promise.ts'
 import { FUNCTION } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
+import { waitAtMost } from '../core/waiting.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { claimSettles } from './claims.ts'
 
@@ -45,6 +46,23 @@ export const RUNNER_LIMIT: number = 2 * CASE_LIMIT
  */
 export async function claimEnds(done: Promise<void>, open?: ReadonlySet<string>): Promise<void> {
   await claimSettles(done, () => describeSilence(open), CASE_LIMIT)
+}
+
+/** Milliseconds to close in after a failure: a call that was never answered may keep the store from closing as well. */
+const CLOSE_LIMIT = 5000
+
+/** Runs a case and closes what it has opened. Fails as the case does: how it closes then tells less. */
+export async function runAndClose(run: () => Promise<void>, close: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    await waitAtMost(
+      CLOSE_LIMIT,
+      close().catch(() => {}),
+    )
+    throw error
+  }
+  await claimSettles(close(), 'A call was never answered: close, after the case.', CASE_LIMIT)
 }
 
 function describeSilence(open: ReadonlySet<string> | undefined): string {

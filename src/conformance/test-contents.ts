@@ -4,7 +4,7 @@ import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { type ContentsBench, contentsCases } from './contents-cases.ts'
-import { claimEnds, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS, type TestRunner } from './runner.ts'
+import { claimEnds, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS, runAndClose, type TestRunner } from './runner.ts'
 import { createBytes, stream } from './samples.ts'
 
 /** A content store without content, made for one case, and what belongs to it. */
@@ -64,22 +64,21 @@ export function testContents(
 
   async function runCase(run: (bench: ContentsBench) => Promise<void>): Promise<void> {
     const { contents, reopen = () => contents, close } = await create()
-    try {
-      const createKey = () => randomBytes(24).toString('hex')
-      const done = run({
-        contents,
-        largest,
-        createKey,
-        async keep(length, chunk = 60_000) {
-          const [key, bytes] = [createKey(), createBytes(length, length)]
-          const { size } = await contents.put(key, stream(bytes, chunk))
-          return { key, bytes, size }
-        },
-        reopen: async () => reopen(),
-      })
-      await claimEnds(done)
-    } finally {
-      await close?.()
+    const createKey = () => randomBytes(24).toString('hex')
+    const bench: ContentsBench = {
+      contents,
+      largest,
+      createKey,
+      async keep(length, chunk = 60_000) {
+        const [key, bytes] = [createKey(), createBytes(length, length)]
+        const { size } = await contents.put(key, stream(bytes, chunk))
+        return { key, bytes, size }
+      },
+      reopen: async () => reopen(),
     }
+    await runAndClose(
+      () => claimEnds(run(bench)),
+      async () => close?.(),
+    )
   }
 }

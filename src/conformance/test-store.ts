@@ -20,7 +20,7 @@ import { hiding, removal } from './cases/removal.ts'
 import { queryCounts, selection } from './cases/selection.ts'
 import { reading, writing } from './cases/states.ts'
 import { queryWalks, walks } from './cases/walks.ts'
-import { claimEnds, createCallWatch, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS } from './runner.ts'
+import { claimEnds, createCallWatch, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS, runAndClose } from './runner.ts'
 import { put } from './samples.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
 
@@ -153,7 +153,7 @@ export function testStore(
       return calls.watch(store)
     }
 
-    try {
+    async function runHere(): Promise<void> {
       const missing = needs.find((capability) => can[capability] === 'offered' && !isOffered(fixture, capability))
       if (missing !== undefined) return skip(context, missing)
       const done = run({
@@ -173,10 +173,12 @@ export function testStore(
         },
       })
       await claimEnds(done, calls.open)
-    } finally {
+    }
+
+    await runAndClose(runHere, async () => {
       for (const store of stores) await store.close?.()
       await fixture.close?.()
-    }
+    })
   }
 }
 

@@ -6,7 +6,7 @@ import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createUnavailableError, isOverQuota } from '../core/unavailable.ts'
-import { createInTurn, createOpenFiles } from './open-files.ts'
+import { createInTurn, createOpenFiles, hold } from './open-files.ts'
 import { type ContentStore, checkKey, createGoneError, type ListedContent } from './types.ts'
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
@@ -91,6 +91,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   }
 
   async function write(file: FileHandle, body: AsyncIterable<Uint8Array>): Promise<number> {
+    const close = hold(file)
     try {
       for await (const chunk of body) {
         for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at, chunk.length - at)).bytesWritten
@@ -98,7 +99,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
       await file.sync()
       return (await file.stat()).size
     } finally {
-      await file.close()
+      await close()
     }
   }
 
@@ -127,6 +128,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
         signal?.throwIfAborted()
         return open(name, READ).catch(refuseAbsent)
       })
+      const close = hold(file)
       try {
         signal?.throwIfAborted()
         const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK, last - first + 1))
@@ -137,7 +139,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
           yield bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead)
         }
       } finally {
-        await file.close()
+        await close()
       }
     },
 

@@ -1,3 +1,4 @@
+import { createReadStream, type ReadStream } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import Libsql from 'libsql'
@@ -312,6 +313,27 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         ]
         for (const read of readings) await expect(read()).rejects.toMatchObject({ status: 503 })
       }
+    })
+
+    it('opens nothing for a reader who has left before it reads', async () => {
+      const place = await createPlace()
+      const streams: ReadStream[] = []
+      const contents = sound(place.directory, () => ({
+        open(key, start, end) {
+          streams.push(createReadStream(join(place.directory, key.slice(-2), key), { start, end }))
+          return streams.at(-1)!
+        },
+      }))
+      const store = place.open({ contents, sweepInterval: 0 })
+      await store.write('/a', upload(LARGE), { expect: 'any' })
+      const { body } = (await store.read('/a')) as StoredResource
+      const reason = new Error('The client has left.')
+      const left = (body as LargeBody).open(0, 99_999, { signal: AbortSignal.abort(reason) })
+      await expect(readWhole(left)).rejects.toBe(reason)
+      await (body as LargeBody).open(0, 99_999)[Symbol.asyncIterator]().return!()
+      expect(streams).toEqual([])
+      expect(await readWhole((body as LargeBody).open(0, 99_999))).toHaveLength(100_000)
+      expect(streams.map(({ destroyed }) => destroyed)).toEqual([true])
     })
 
     it('passes on that the content store is away, and tries a removal again later', async () => {

@@ -200,6 +200,23 @@ describe('testStore', () => {
     })
   })
 
+  it('names the call that is never answered also where the store cannot be closed, and says so of a close alone', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const title = 'finds nothing at a path that was never written'
+    const never = () => new Promise<never>(() => {})
+    const failsWith = async (store: Partial<ResourceStore>, milliseconds: number) => {
+      const run = runKit(() => ({ ...memoryStore(), ...store }), {}, title)
+      await vi.advanceTimersByTimeAsync(milliseconds)
+      return String((await run).failures.get(title))
+    }
+    const broken = () => Promise.reject(new Error('The pool is busy.'))
+    for (const close of [never, broken])
+      expect(await failsWith({ read: never, close }, 35_000)).toMatch(/A call was never answered: read\("/)
+    expect(await failsWith({ close: never }, 30_000)).toMatch(/A call was never answered: close, after the case\.$/)
+    expect(await failsWith({ close: broken }, 0)).toBe('Error: The pool is busy.')
+    vi.useRealTimers()
+  })
+
   it('names the range of content that never comes (issue 17.31)', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const title = 'returns the bytes, the media type and the size that were written'

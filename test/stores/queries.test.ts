@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createIndex, createQuery, listUnder } from '../../src/conformance/lists.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -24,6 +25,13 @@ describe('queries, beside filter and sort over an array', () => {
     expect(store.supports).toMatchObject({ queries: true, parents: true })
     // Few items, whose values often meet; and many, for which a store plans in another way.
     await checkQueries(store, { items: 150, queries: QUERIES, changes: CHANGES, seed: SEED })
+    const index = createIndex('whole', ['a'])
+    await listUnder(store, '/whole', index).fill([{ a: 1 }, { a: 2 }, { a: 3 }])
+    const queries = [[], ['-a']].map((order) => createQuery(index, { order, count: true }))
+    for (const limit of [2 ** 31 - 1, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY]) {
+      for (const query of [undefined, ...queries])
+        expect((await store.list('/whole', { limit, query })).items).toHaveLength(3)
+    }
   }
 
   it('answers the same from memoryStore', () => check(memoryStore()), LIMIT)

@@ -288,6 +288,60 @@ const MUTANTS = [
     'removes with a path everything below it, at any depth, without a trace',
     'Something below a removed path has left a trace.',
   ],
+  [
+    'removesVersionsOnly',
+    removals.removesVersionsOnly,
+    'removes what is there, returns what it was, and shows it no more',
+    "A resource was there to be removed (erase, expecting 'present').",
+  ],
+  [
+    'replacesTombstone',
+    removals.replacesTombstone,
+    'creates, then replaces, and says which',
+    'A write of a path that was removed creates (tombstone).',
+  ],
+  [
+    'listsTombstones',
+    removals.listsTombstones,
+    'removes what is there, returns what it was, and shows it no more',
+    'A removed resource is still listed.',
+  ],
+  [
+    'tellsHiddenWhereNothingIs',
+    removals.tellsHiddenWhereNothingIs,
+    'treats a hidden resource as absent',
+    'A removal that found nothing to remove tells of a state that is hidden.',
+  ],
+  [
+    'createsBesideNoRow',
+    removals.createsBesideNoRow,
+    'writes a related path that must be absent where it never was, was removed or is hidden',
+    'The related path was absent (tombstone), and the creation was refused.',
+  ],
+  [
+    'reusedState',
+    states.reusedState,
+    'gives another object for another state',
+    'A state has changed, and is still the same object',
+  ],
+  [
+    'keepsMetadata',
+    states.keepsMetadata,
+    'tells the same state, with all its facts, whether content is asked for or not',
+    'A read has lost the content after one without it.',
+  ],
+  [
+    'keepsHidden',
+    states.keepsHidden,
+    'tells the same state, with all its facts, whether content is asked for or not',
+    'Other reads change what a read finds (hide, hidden: false).',
+  ],
+  [
+    'hidesValues',
+    states.hidesValues,
+    'keeps the values that content was written with, and gives them back in all that it returns',
+    'A state has the version of the index of its values.',
+  ],
 ] as const
 
 describe('the kit, states and removals', () => {

@@ -10,16 +10,20 @@ const bodies = (): Content['body'][] => ['own', stream(Buffer.alloc(100_000), 60
 
 export const absentRelated: readonly Case[] = [
   it('writes a related path that must be absent where it never was, was removed or is hidden', async (bench) => {
-    const { store, path, modes } = bench
+    const { store, path, collection, modes } = bench
     for (const [index, mode] of [undefined, ...modes].entries()) {
-      const record = path(`record-${index}`)
-      if (mode !== undefined) {
+      const records = [path(`record-${index}`), path(`other-${index}`)] as const
+      for (const record of mode === undefined ? [] : records) {
         await put(store, record, text('old'))
         await remove(store, record, mode)
       }
-      const result = await store.write(path(index), text('own'), { expect: 'any', related: [absent(record)] })
-      written(result, `The related path was absent (${mode ?? 'never there'}), and the write was refused.`)
-      await claimStored(store, record, text('record'), 'The related path has other content.')
+      const sentence = `The related path was absent (${mode ?? 'never there'}), and the`
+      const result = await store.write(path(index), text('own'), { expect: 'any', related: [absent(records[0])] })
+      written(result, `${sentence} write was refused.`)
+      const { outcome } = await store.create(collection, text('own'), { related: () => [absent(records[1])] })
+      claim(outcome === 'created', `${sentence} creation was refused.`)
+      for (const record of records)
+        await claimStored(store, record, text('record'), 'The related path has other content.')
     }
   }),
   it('writes nothing at all while a related path that must be absent is there, and says which with its state', async (bench) => {

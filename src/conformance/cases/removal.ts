@@ -11,17 +11,22 @@ const RETENTION = 1200
 export const removal: readonly Case[] = [
   it('removes what is there, returns what it was, and shows it no more', async (bench) => {
     const { store, path, collection, content, modes } = bench
-    for (const [name, mode] of modes.entries()) {
+    const ways = modes.flatMap((mode) => (['any', 'present'] as const).map((expect) => ({ mode, expect })))
+    for (const [name, { mode, expect }] of ways.entries()) {
       const given = content(name, name)
       const { version } = await put(store, path(name), given)
-      const result = await remove(store, path(name), mode)
-      claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
+      const result = await store.remove(path(name), { mode, expect })
+      claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}, expecting '${expect}').`)
       const gone = result.outcome === 'removed' ? result.resource : undefined
       claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
       await claimContent(gone, given, 'The removal returns other content.')
       claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
     }
-    claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A removed resource is still listed.')
+    for (const hidden of [false, true]) {
+      const names = [...ways.keys()].filter((name) => hidden && ways[name]!.mode === 'hide')
+      const listed = pathsOf(await listAll(store, collection, 10, hidden))
+      claimEqual(listed, names.map(path), 'A removed resource is still listed.')
+    }
   }),
   it('finds nothing to remove where nothing is', async ({ store, path, keep, modes }) => {
     for (const mode of modes) {
@@ -153,7 +158,8 @@ export const hiding: readonly Case[] = [
     ]
     for (const { outcome } of attempts) claimEqual(outcome, 'conflict', 'A hidden resource counts as absent.')
     const again = await remove(store, path(1))
-    claimEqual(again.outcome, 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
+    claim(again.outcome === 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
+    claim(!isResource(again.current), 'A removal that found nothing to remove tells of a state that is hidden.')
     const still = claimResource(await store.read(path(1), { hidden: true }), 'The hidden resource is gone.')
     claimEqual(still.version, hidden.version, 'A refused call changed the hidden resource.')
   }),

@@ -89,7 +89,7 @@ export const selection: readonly Case[] = [
   }),
   it('keeps the values that content was written with, and gives them back in all that it returns', {
     needs: ['related', 'paths'],
-  }, async ({ store, collection, path }) => {
+  }, async ({ store, collection, path, modes }) => {
     const values = { a: 'x', b: 2 }
     const given = { a: 'x', b: 2 }
     const related = [{ path: '/others/1', content: indexed(INDEX, { a: 'y', b: null }) }]
@@ -103,6 +103,12 @@ export const selection: readonly Case[] = [
       ...(await store.list(collection, { limit: 5 })).items,
     ]
     claimEqual(states.length, 8, 'Two members were written.')
+    for (const mode of modes) {
+      await put(store, path(1), indexed(INDEX, values))
+      const removed = await remove(store, path(1), mode)
+      if (removed.outcome === 'removed') states.push(removed.resource)
+      if (mode === 'hide') states.push(claimResource(await store.read(path(1), { hidden: true }), 'It is gone.'))
+    }
     for (const found of states) {
       const state = claimResource(found, 'The resource was not found.')
       claimEqual(state.indexed?.index.version, INDEX.version, 'A state has the version of the index of its values.')

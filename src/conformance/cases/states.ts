@@ -90,16 +90,31 @@ export const reading: readonly Case[] = [
       await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
     }
   }),
+  it('gives another object for another state', async ({ store, path, keep }) => {
+    let before: unknown
+    for (const seed of [1, 2, 3]) {
+      await keep(1, seed)
+      const after = await store.read(path(1))
+      const sentence = 'A state has changed, and is still the same object, on which callers keep what they derive.'
+      claim(after !== before, sentence)
+      before = after
+    }
+  }),
   it('tells the same state, with all its facts, whether content is asked for or not', async (bench) => {
-    const { store, path, keep, modes } = bench
+    const { store, path, content, keep, modes } = bench
     for (const [name, mode] of [undefined, ...modes].entries()) {
       await keep(name)
       if (mode !== undefined) await remove(store, path(name), mode)
-      for (const hidden of [false, true]) {
-        const whole = await store.read(path(name), { hidden })
+      // Each way more than once: a store may keep what it has given, and has to tell the ways apart.
+      for (const hidden of [false, true, false]) {
+        await store.read(path(name), { hidden, metadataOnly: true })
         const facts = await store.read(path(name), { hidden, metadataOnly: true })
+        const whole = await store.read(path(name), { hidden })
         const sentence = `A read without content tells another state than one with it (${mode}, hidden: ${hidden}).`
         claimEqual(isResource(facts), isResource(whole), sentence)
+        const isShown = mode === undefined || (mode === 'hide' && hidden)
+        claimEqual(isResource(whole), isShown, `Other reads change what a read finds (${mode}, hidden: ${hidden}).`)
+        if (isShown) await claimContent(whole, content(name, name), 'A read has lost the content after one without it.')
         if (isResource(facts) && isResource(whole)) claimEqual(factsOf(facts), factsOf(whole), sentence)
         else claimEqual(facts, whole, sentence)
       }
@@ -126,12 +141,17 @@ async function claimRefused({ store, path, content }: Bench, expect: Expectation
 }
 
 export const writing: readonly Case[] = [
-  it('creates, then replaces, and says which', async ({ store, path, content }) => {
+  it('creates, then replaces, and says which', async ({ store, path, content, modes }) => {
     const first = await store.write(path(1), content(1, 1), { expect: 'any' })
     claimEqual(first.outcome, 'created', 'The first write of a path creates.')
     const second = await store.write(path(1), content(2, 1), { expect: 'any' })
     claimEqual(second.outcome, 'replaced', 'The second write of a path replaces.')
     await claimStored(store, path(1), content(2, 1), 'The second write was not kept.')
+    for (const mode of modes) {
+      await remove(store, path(1), mode)
+      const anew = await store.write(path(1), content(3, 1), { expect: 'any' })
+      claimEqual(anew.outcome, 'created', `A write of a path that was removed creates (${mode}).`)
+    }
   }),
   it('returns from a write the state that is read afterwards', async ({ store, path, content }) => {
     for (const seed of [1, 2, 3]) {

@@ -90,7 +90,9 @@ export function keepContents(
 function openBeside(contents: ContentStore, key: string): LargeBody {
   return {
     open(first, last, { signal } = {}) {
-      return untilAborted(exactly(atOnce(contents.open(key, first, last, { signal })), last - first + 1), signal)
+      // Opened when the first chunk is asked for: what is opened before would stay open where the reader has left.
+      const openRange = () => atOnce(contents.open(key, first, last, { signal }))
+      return untilAborted(exactly(openRange, last - first + 1), signal)
     },
     ...(contents.read && {
       read: (first, last, options) =>
@@ -108,9 +110,9 @@ export function createNoContentsError(owner: string): Error {
   return new Error(`${owner} has content in a content store: pass the option contents, as where it was written.`)
 }
 
-async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+async function* exactly(open: () => AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
   let rest = length
-  for await (const chunk of stream) {
+  for await (const chunk of open()) {
     rest -= chunk.length
     if (rest < 0) break
     yield chunk

@@ -10,6 +10,8 @@ import type { ContentId, Creation, FindTaken, RemoveStep, SqlParts, SqlShared, T
 import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
 
 const NOTHING: WriteStep['related'] = []
+/** Postgres takes a number of 32 bits, of which the rows beyond the page are a few. No collection has as many members. */
+const MOST_LISTED = 2 ** 31 - 10
 
 /** Makes the store of a database. @param open makes the parts in which databases differ */
 export function createSqlStore(
@@ -98,7 +100,8 @@ export function createSqlStore(
       return intake.takeAndCommit(contents, options, (held) => changes.remove(path, step, held(contents)!, options))
     },
 
-    list(collection, options) {
+    list(collection, given) {
+      const options = given.limit <= MOST_LISTED ? given : { ...given, limit: MOST_LISTED }
       const { query } = options
       if (query === undefined) return parts.list(collection, options)
       const list = () => parts.select(collection, options, query)

@@ -1,4 +1,10 @@
-import { isResource, type StoredState } from '../../../src/stores/types.ts'
+import {
+  isResource,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+  type Tombstone,
+} from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 /** Removes nothing but the path itself. */
@@ -153,4 +159,53 @@ export const hidesAfterLimit = mutate((sound) => ({
 /** Looks at the signal of a stage only while content comes in. */
 export const stagesAfterAbort = mutate((sound) => ({
   stage: (body, options) => sound.stage!(body, options?.signal?.aborted === true ? {} : options),
+}))
+/** Takes every expectation for a version. */
+export const removesVersionsOnly = mutate((sound) => ({
+  remove: (path, { expect, ...options }) =>
+    sound.remove(path, { ...options, expect: expect === 'present' ? { version: expect } : expect }),
+}))
+/** Keeps the row of a tombstone, and replaces it. */
+export const replacesTombstone = mutate((sound) => ({
+  async write(path, content, options) {
+    const before = await sound.read(path)
+    const result = await sound.write(path, content, options)
+    const isReplaced = options.expect === 'any' && before !== undefined
+    return isReplaced && result.outcome === 'created' ? { ...result, outcome: 'replaced' } : result
+  },
+}))
+/** Lists all that is not live as hidden. */
+export const listsTombstones = mutate((sound) => {
+  const gone = new Map<string, StoredResource>()
+  return {
+    async remove(path, options) {
+      const result = await sound.remove(path, options)
+      if (result.outcome === 'removed' && options.mode === 'tombstone') gone.set(path, result.resource)
+      return result
+    },
+    async list(collection, options) {
+      const page = await sound.list(collection, options)
+      const others = [...gone.values()].filter(({ path }) => splitPath(path).collection === collection)
+      if (options.hidden !== true) return page
+      return { ...page, items: [...page.items, ...others.map((state) => ({ ...state, hidden: true }))] }
+    },
+  }
+})
+export const tellsHiddenWhereNothingIs = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    const current = (await sound.read(path, { hidden: true })) as Tombstone | undefined
+    return result.outcome === 'absent' ? { ...result, current } : result
+  },
+}))
+/** Has a row of a removed record in the way of a new item. */
+export const createsBesideNoRow = mutate((sound) => ({
+  async create(collection, content, options) {
+    for (const { path } of options?.related?.('1', { version: '1' }) ?? []) {
+      const related = await sound.read(path)
+      if (related !== undefined && !isResource(related))
+        return { outcome: 'conflict', current: undefined, related: related as never }
+    }
+    return sound.create(collection, content, options)
+  },
 }))

@@ -2,6 +2,7 @@ import {
   type Content,
   isLargeBody,
   isResource,
+  type ReadOptions,
   type StoredResource,
   type StoredState,
 } from '../../../src/stores/types.ts'
@@ -156,3 +157,38 @@ export const countsNoReferences = mutate((sound) => {
     },
   }
 })
+/** Fills the object of a path anew. */
+export const reusedState = mutate((sound) => {
+  const objects = new Map<string, object>()
+  return {
+    async read(path, options) {
+      const state = await sound.read(path, options)
+      if (!isResource(state)) return state
+      const object = objects.get(path) ?? {}
+      objects.set(path, object)
+      for (const name of Object.keys(object)) Reflect.deleteProperty(object, name)
+      return Object.assign(object, state)
+    },
+  }
+})
+
+/** A store that keeps what a read has given, until there is another version. */
+const keepsReads = (keyOf: (path: string, options: ReadOptions) => string) =>
+  mutate((sound) => {
+    const kept = new Map<string, StoredResource>()
+    return {
+      async read(path, options = {}) {
+        const state = await sound.read(path, { hidden: true })
+        const known = kept.get(keyOf(path, options))
+        if (isResource(state) && known?.version === state.version) return known
+        const found = await sound.read(path, options)
+        if (!isResource(found)) return found
+        const given = options.metadataOnly === true ? { ...found, body: '' } : found
+        kept.set(keyOf(path, options), given)
+        return given
+      },
+    }
+  })
+export const keepsMetadata = keepsReads((path, { hidden = false }) => `${hidden} ${path}`)
+export const keepsHidden = keepsReads((path, { metadataOnly = false }) => `${metadataOnly} ${path}`)
+export const hidesValues = showing((state) => (state.hidden === true ? { ...state, indexed: undefined } : state))
