@@ -39,11 +39,13 @@ export function removeContentFields(res: ServerResponse): void {
 }
 
 /**
- * Adds that an answer is the last of its connection where the host has set Connection: Node goes by the field that it finds,
- * and would keep a connection open that is to end.
+ * Adds that an answer is the last of its connection where it has Connection, or the host has set that: Node goes by the field
+ * that it finds, and would keep a connection open that is to end.
  */
 export function addClosing(exchange: Exchange, fields: readonly string[]): readonly string[] {
-  if (exchange.isHttp2 || exchange.res.shouldKeepAlive || fields.includes('Connection')) return fields
+  if (exchange.isHttp2 || exchange.res.shouldKeepAlive) return fields
+  const at = fields.indexOf('Connection') + 1
+  if (at > 0) return fields.with(at, `${fields[at]}, close`)
   return exchange.hostField('connection') === undefined ? fields : [...fields, 'Connection', 'close']
 }
 
@@ -71,7 +73,7 @@ export function writeHead(exchange: Exchange, reply: Reply): void {
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const all = isPreset ? addClosing(exchange, headers) : headers
+  const all = addClosing(exchange, headers)
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (isPlain) return void res.writeHead(reply.status, phrase, all as string[])

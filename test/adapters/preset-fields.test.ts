@@ -12,6 +12,7 @@ import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { range } from '../../src/handlers/range.ts'
+import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -157,6 +158,18 @@ describe.each(Object.entries(hosts))('a connection that %s has said to keep', (_
     expect((await client.readToEnd()).toString()).toMatch(/\r\nconnection: close\r\n/i)
   })
 })
+
+it.each(Object.entries(hosts))(
+  'ends in %s where the client asks for it and the answer has Connection',
+  async (_name, create) => {
+    const upgrade = requireHttps({ status: 426, trustProxy: 'loopback', log: false })
+    const { port, close } = await runServer(await create(upgrade, {}))
+    closeAfterTest(close)
+    const client = await openRawClient(port)
+    client.send('GET /docs/a HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Proto: http\r\nConnection: close\r\n\r\n')
+    expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 426 [\s\S]*\r\nconnection: Upgrade, close\r\n/i)
+  },
+)
 
 it('leaves no length on an answer of HTTP/2 that has no content', async () => {
   const handler = service()
