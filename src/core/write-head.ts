@@ -45,7 +45,7 @@ export function removeContentFields(res: ServerResponse): void {
 export function addClosing(exchange: Exchange, fields: readonly string[]): readonly string[] {
   if (exchange.isHttp2 || exchange.res.shouldKeepAlive) return fields
   const at = fields.indexOf('Connection') + 1
-  if (at > 0) return fields.with(at, `${fields[at]}, close`)
+  if (at > 0) return /\bclose\b/i.test(fields[at]!) ? fields : fields.with(at, `${fields[at]}, close`)
   return exchange.hostField('connection') === undefined ? fields : [...fields, 'Connection', 'close']
 }
 
