@@ -104,6 +104,19 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
     expect((await send({ method: 'GET', path: '/notes/1' })).status).toBe(410)
   })
 
+  it('is judged by dates as well (RFC 9110 §13.1.3, §13.1.4)', async () => {
+    const path = '/texts/dated'
+    const headers = { 'content-type': 'application/json' }
+    expect((await send({ method: 'PUT', path, headers, body: '{}' })).status).toBe(201)
+    const since = { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' }
+    expect((await send({ method: 'GET', path, headers: since })).status).toBe(304)
+    const patch = {
+      'content-type': 'application/merge-patch+json',
+      'if-unmodified-since': 'Sun, 06 Nov 1994 08:49:37 GMT',
+    }
+    expect((await send({ method: 'PATCH', path, headers: patch, body: '{"a":1}' })).status).toBe(412)
+  })
+
   it('gets large content whole and in ranges', async () => {
     const headers = { 'content-type': 'text/plain' }
     expect((await send({ method: 'PUT', path: '/texts/a', headers, body: TEXT })).status).toBe(201)
