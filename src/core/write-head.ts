@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
+import { ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
 import { isToken, mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
@@ -61,14 +61,21 @@ export function isPlainResponse(res: ServerResponse): boolean {
   const { writeHead, write, end } = res
   if (writeHead === plainMethods?.writeHead && write === plainMethods?.write && end === plainMethods?.end) return true
   if (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')) return false
+  if (hasOtherHead(res)) return false
   plainMethods = { writeHead, write, end }
   return true
+}
+
+/** Whether a class of its own writes the head: that of `serverless-http` takes the index in a list of fields for a name. */
+function hasOtherHead(res: ServerResponse): boolean {
+  return res instanceof ServerResponse && res.writeHead !== ServerResponse.prototype.writeHead
 }
 
 /** Writes the status line and the header section. */
 export function writeHead(exchange: Exchange, reply: Reply): void {
   const { res } = exchange
-  const mayChangeHead = !isPlainResponse(res) && (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
+  const mayChangeHead =
+    !isPlainResponse(res) && (hasOtherHead(res) || Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
   const isPreset = res.getHeaderNames().length > 0
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset

@@ -78,6 +78,7 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
   it('is created, read, changed and removed under conditions', async () => {
     const created = await send({ method: 'POST', path: '/notes', headers: JSON_TYPE, body: '{"title":"a"}' })
     expect([created.status, created.headers['location']]).toEqual([201, '/notes/1'])
+    expect(Object.keys(created.headers).filter((name) => !/^[a-z-]+$/.test(name))).toEqual([])
     const read = await send({ method: 'GET', path: '/notes/1' })
     expect([read.status, read.body]).toEqual([200, '{"id":1,"title":"a"}'])
     const tag = read.headers['etag'] as string
