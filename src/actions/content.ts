@@ -14,7 +14,7 @@ import {
 } from '../core/request-content.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { readLanguages } from '../protocol/content-language.ts'
-import { withUtf8 } from '../protocol/media-type.ts'
+import { withoutCharset, withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -196,18 +196,21 @@ export function isDecodedText(exchange: ResourceExchange): boolean {
   return exchange.bodyState === 'unread' && typeof findConsumed(exchange)?.value === 'string'
 }
 
-/** The Content-Type that is stored with content that is not JSON. */
-export function storedType(exchange: ResourceExchange): string {
-  const { contentType, contentParameters } = exchange
-  const field = exchange.field('content-type')?.trim() ?? contentType
-  return contentParameters.has('charset') && isDecodedText(exchange) ? withUtf8(field) : field
+/** The Content-Type that is stored with content. JSON has no charset (RFC 8259 §11), and that of members is the server's. */
+function storedType(exchange: ResourceExchange): string {
+  const { contentType: essence, contentParameters: parameters, hasJson, route } = exchange
+  if (hasJson && (parameters.size === 0 || route.idMember !== undefined)) return essence
+  const field = exchange.field('content-type')?.trim() ?? essence
+  if (!parameters.has('charset')) return field
+  if (hasJson) return withoutCharset({ essence, parameters })
+  return isDecodedText(exchange) ? withUtf8(field) : field
 }
 
 /** Content with the fields that are stored with it. @param contentType default: that of the request */
 export function contentOf(
   exchange: ResourceExchange,
   body: Content['body'],
-  contentType: string = exchange.hasJson ? exchange.contentType : storedType(exchange),
+  contentType: string = storedType(exchange),
 ): Content {
   const { storedHeaders } = exchange.route
   if (storedHeaders.length === 0) return { contentType, body }

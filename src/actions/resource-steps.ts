@@ -144,6 +144,7 @@ export function negotiate(exchange: ResourceExchange): undefined {
   if (accept === undefined || OPEN.test(accept)) return undefined
   const { usualType, offers } = exchange.route
   selectOffer(exchange, [usualType!, ...offers])
+  exchange.rendition = -1 // What is sent depends on what is stored.
 }
 
 /** The current state: 404, 410. PUT and POST go on without one. */

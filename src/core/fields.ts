@@ -134,8 +134,11 @@ export function readConditions(exchange: Exchange): Conditions | undefined {
   return { ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince }
 }
 
-/** A date that is given more than once is not a date, and is ignored (RFC 9110 §13.1.3). */
+/**
+ * A date that is given more than once is not a date, and is ignored (RFC 9110 §13.1.3). A request that no connection carried may
+ * have no lines to count.
+ */
 function readDate(exchange: Exchange, name: string): string | undefined {
   const date = exchange.field(name)
-  return date !== undefined && countField(exchange.req, name) === 1 ? date : undefined
+  return date === undefined || countField(exchange.req, name) > 1 ? undefined : date
 }

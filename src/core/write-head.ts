@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
+import { ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
 import { isToken, mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
@@ -39,11 +39,13 @@ export function removeContentFields(res: ServerResponse): void {
 }
 
 /**
- * Adds that an answer is the last of its connection where the host has set Connection: Node goes by the field that it finds,
- * and would keep a connection open that is to end.
+ * Adds that an answer is the last of its connection where it has Connection, or the host has set that: Node goes by the field
+ * that it finds, and would keep a connection open that is to end.
  */
 export function addClosing(exchange: Exchange, fields: readonly string[]): readonly string[] {
-  if (exchange.isHttp2 || exchange.res.shouldKeepAlive || fields.includes('Connection')) return fields
+  if (exchange.isHttp2 || exchange.res.shouldKeepAlive) return fields
+  const at = fields.indexOf('Connection') + 1
+  if (at > 0) return /\bclose\b/i.test(fields[at]!) ? fields : fields.with(at, `${fields[at]}, close`)
   return exchange.hostField('connection') === undefined ? fields : [...fields, 'Connection', 'close']
 }
 
@@ -59,19 +61,26 @@ export function isPlainResponse(res: ServerResponse): boolean {
   const { writeHead, write, end } = res
   if (writeHead === plainMethods?.writeHead && write === plainMethods?.write && end === plainMethods?.end) return true
   if (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')) return false
+  if (hasOtherHead(res)) return false
   plainMethods = { writeHead, write, end }
   return true
+}
+
+/** Whether a class of its own writes the head: that of `serverless-http` takes the index in a list of fields for a name. */
+function hasOtherHead(res: ServerResponse): boolean {
+  return res instanceof ServerResponse && res.writeHead !== ServerResponse.prototype.writeHead
 }
 
 /** Writes the status line and the header section. */
 export function writeHead(exchange: Exchange, reply: Reply): void {
   const { res } = exchange
-  const mayChangeHead = !isPlainResponse(res) && (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
+  const mayChangeHead =
+    !isPlainResponse(res) && (hasOtherHead(res) || Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
   const isPreset = res.getHeaderNames().length > 0
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const all = isPreset ? addClosing(exchange, headers) : headers
+  const all = addClosing(exchange, headers)
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (isPlain) return void res.writeHead(reply.status, phrase, all as string[])

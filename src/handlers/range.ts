@@ -36,7 +36,10 @@ export interface RangeSource extends KnownState {
 export interface RangeReader {
   /** Length in bytes. */
   readonly size: number
-  /** Reads bytes `first` to `last`, both inclusive. Called once for each part, and not at all for HEAD, 304 and 416. */
+  /**
+   * Reads bytes `first` to `last`, both inclusive. Called once for each part, once more where `digestFields` adds the
+   * Content-Digest of a short one, and not at all for HEAD, 304 and 416.
+   */
   open(first: number, last: number): AsyncIterable<Uint8Array>
   /** Called once, when nothing more will be read: after the answer, or when the client has gone away. */
   close?(): unknown

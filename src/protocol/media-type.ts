@@ -74,9 +74,15 @@ export function withUtf8(field: string): string {
   const { essence, parameters } = type
   const charset = parameters.get('charset')
   if (charset === undefined ? !essence.startsWith('text/') : /^utf-?8$/i.test(charset)) return field
+  return `${withoutCharset(type)}; charset=utf-8`
+}
+
+/** A media type as text, without its charset. */
+export function withoutCharset({ essence, parameters }: MediaType): string {
   const others = [...parameters].filter(([name]) => name !== 'charset')
-  const kept = others.map(([name, value]) => `; ${name}=${isToken(value) ? value : formatQuotedString(value)}`)
-  return `${essence}${kept.join('')}; charset=utf-8`
+  return (
+    essence + others.map(([name, value]) => `; ${name}=${isToken(value) ? value : formatQuotedString(value)}`).join('')
+  )
 }
 
 /**

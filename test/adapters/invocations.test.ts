@@ -78,6 +78,7 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
   it('is created, read, changed and removed under conditions', async () => {
     const created = await send({ method: 'POST', path: '/notes', headers: JSON_TYPE, body: '{"title":"a"}' })
     expect([created.status, created.headers['location']]).toEqual([201, '/notes/1'])
+    expect(Object.keys(created.headers).filter((name) => !/^[a-z-]+$/.test(name))).toEqual([])
     const read = await send({ method: 'GET', path: '/notes/1' })
     expect([read.status, read.body]).toEqual([200, '{"id":1,"title":"a"}'])
     const tag = read.headers['etag'] as string
@@ -102,6 +103,19 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
     expect([patched.status, patched.body]).toEqual([200, '{"id":1,"title":"b","done":true}'])
     expect((await send({ method: 'DELETE', path: '/notes/1' })).status).toBe(204)
     expect((await send({ method: 'GET', path: '/notes/1' })).status).toBe(410)
+  })
+
+  it('is judged by dates as well (RFC 9110 §13.1.3, §13.1.4)', async () => {
+    const path = '/texts/dated'
+    const headers = { 'content-type': 'application/json' }
+    expect((await send({ method: 'PUT', path, headers, body: '{}' })).status).toBe(201)
+    const since = { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' }
+    expect((await send({ method: 'GET', path, headers: since })).status).toBe(304)
+    const patch = {
+      'content-type': 'application/merge-patch+json',
+      'if-unmodified-since': 'Sun, 06 Nov 1994 08:49:37 GMT',
+    }
+    expect((await send({ method: 'PATCH', path, headers: patch, body: '{"a":1}' })).status).toBe(412)
   })
 
   it('gets large content whole and in ranges', async () => {

@@ -10,8 +10,10 @@ import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { range } from '../../src/handlers/range.ts'
+import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -156,6 +158,34 @@ describe.each(Object.entries(hosts))('a connection that %s has said to keep', (_
     client.send('GET /docs/a HTTP/1.1\r\nHost: a.test\r\n\r\n')
     expect((await client.readToEnd()).toString()).toMatch(/\r\nconnection: close\r\n/i)
   })
+})
+
+it.each(Object.entries(hosts))(
+  'ends in %s where the client asks for it and the answer has Connection',
+  async (_name, create) => {
+    const upgrade = requireHttps({ status: 426, trustProxy: 'loopback', log: false })
+    const { port, close } = await runServer(await create(upgrade, {}))
+    closeAfterTest(close)
+    const client = await openRawClient(port)
+    client.send('GET /docs/a HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Proto: http\r\nConnection: close\r\n\r\n')
+    expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 426 [\s\S]*\r\nconnection: Upgrade, close\r\n/i)
+  },
+)
+
+it.each([
+  ['keep-alive', 'keep-alive, close'],
+  ['Close', 'Close'],
+])('ends where the client asks for it and an error has Connection: %s', async (connection, sent) => {
+  const authorize = (): never => {
+    throw new HttpError(503, 'ERR_BUSY', { headers: { connection } })
+  }
+  const { port, close } = await runServer(
+    createServer(createResourceService(memoryStore(), { resources: { '/a': document({ authorize }) } })),
+  )
+  closeAfterTest(close)
+  const client = await openRawClient(port)
+  client.send('GET /a HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
+  expect((await client.readToEnd()).toString()).toContain(`\r\nConnection: ${sent}\r\n`)
 })
 
 it('leaves no length on an answer of HTTP/2 that has no content', async () => {

@@ -143,6 +143,18 @@ describe('representations of one state', () => {
     expect((await send('GET', target, [accept, ...part])).status).toBe(200)
   })
 
+  it('are not confused where Accept prefers the stored one for its own type (RFC 9110 §13.1.2, §13.1.5)', async () => {
+    const resources = { '/a': document({ types: ['application/json'], representations: [toText] }) }
+    const { send } = await serve(memoryStore(), { resources })
+    await send('PUT', '/a', ['Content-Type: model/gltf+json'], '{}')
+    const accept = 'Accept: text/plain;q=0.5, model/*'
+    const answer = await send('GET', '/a', [accept])
+    expect([answer.status, answer.text]).toEqual([200, '{}'])
+    const tag = answer.field('ETag')
+    expect((await send('GET', '/a', [accept, `If-None-Match: ${tag}`])).status).toBe(304)
+    expect((await send('GET', '/a', [accept, 'Range: bytes=0-0', `If-Range: ${tag}`])).status).toBe(206)
+  })
+
   it('can each be the one that a change is made from (row H44)', async () => {
     for (const type of ['application/json', 'text/plain', 'text/csv']) {
       const { send } = await serveVariants()

@@ -128,15 +128,27 @@ describe('Content-Type and Content-Encoding', () => {
     for (const [type, stored] of [
       ['image/PNG', 'image/PNG'],
       ['text/plain; charset="utf-8"', 'text/plain; charset="utf-8"'],
+      ['application/ld+json; profile="https://a.test/#b"', 'application/ld+json; profile="https://a.test/#b"'],
+      ['application/LD+JSON;charset=utf-8;profile="a b"', 'application/ld+json; profile="a b"'],
+      ['application/json; charset=utf-8', 'application/json'],
       [undefined, 'application/octet-stream'],
     ]) {
-      await send('PUT', '/docs/a', type === undefined ? [] : [`Content-Type: ${type}`], 'x')
+      await send('PUT', '/docs/a', type === undefined ? [] : [`Content-Type: ${type}`], '1')
       expect((await send('GET', '/docs/a')).field('Content-Type')).toBe(stored)
     }
     expect((await send('PUT', '/users/1', [], '{}')).status).toBe(415)
     expect((await send('PUT', '/users/1', ['Content-Type: APPLICATION/JSON'], '{}')).status).toBe(201)
     expect((await send('PUT', '/users/1', ['Content-Type: application/json; CHARSET="UTF-8"'], '{}')).status).toBe(204)
     expect((await send('PUT', '/users/1', ['Content-Type: application/json\t;x=1'], '{}')).status).toBe(204)
+    expect((await send('GET', '/users/1')).field('Content-Type')).toBe('application/json')
+  })
+
+  it('has the parameters of JSON for Accept to ask for (RFC 9110 §8.3.1)', async () => {
+    const type = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
+    const resources = { '/actors/{name}': document({ types: ['application/ld+json'] }) }
+    const { send } = await serve(memoryStore(), { resources })
+    await send('PUT', '/actors/a', [`Content-Type: ${type}`], '{}')
+    expect((await send('GET', '/actors/a', [`Accept: ${type}`])).status).toBe(200)
   })
 
   it.each([
