@@ -5,6 +5,7 @@ import {
   type Content,
   type ContentFields,
   type Expectation,
+  isLargeBody,
   isResource,
   isStaged,
   type NewState,
@@ -64,6 +65,13 @@ export function foresee(
   const small: SmallBody = typeof body === 'string' || body instanceof Uint8Array ? body : ''
   const size = isStaged(body) ? body.size : sizeOf(small)
   return { path, ...state, contentType, contentLanguage, filename, size, body: small }
+}
+
+/** A state that has been written, with its content at hand where that was written at once and the store gives it in pieces. */
+export function withContent(resource: StoredResource, content: () => Content): StoredResource {
+  if (!isLargeBody(resource.body)) return resource
+  const { body } = content()
+  return typeof body === 'string' || body instanceof Uint8Array ? { ...resource, body } : resource
 }
 
 const UNWRITTEN: NewState = { version: '' }
