@@ -120,10 +120,11 @@ async function attempt(
   const name = nameOf(storePath)
   const disposition = parseContentDisposition(exchange.field('content-disposition') ?? '')
   const filename = disposition?.filename ?? current?.filename ?? name
-  const facts = { name: filename, type: exchange.contentType, size }
+  const type = storedType(exchange)
+  const facts = { name: filename, type, size }
   const file: RelatedWrite = {
     path: storePath,
-    content: { ...contentOf(exchange, body, storedType(exchange)), filename },
+    content: { ...contentOf(exchange, body, type), filename },
   }
   const document = describeFile(item, name, summarizeFile(describe, facts), limits)
   const about = { kind: 'patched', current: item, properties: propertiesOfServer(own, keptNamesOf(own)) } as const
