@@ -203,11 +203,19 @@ export function storedType(exchange: ResourceExchange): string {
   return contentParameters.has('charset') && isDecodedText(exchange) ? withUtf8(field) : field
 }
 
+/** The Content-Type that is stored. A JSON resource has no parameters, and JSON no charset to keep (RFC 8259 §11). */
+function keptType(exchange: ResourceExchange): string {
+  const { contentType, contentParameters, hasJson, route } = exchange
+  if (!hasJson) return storedType(exchange)
+  const isPlain = contentParameters.size === (contentParameters.has('charset') ? 1 : 0)
+  return isPlain || (route.isJson && route.collection === undefined) ? contentType : storedType(exchange)
+}
+
 /** Content with the fields that are stored with it. @param contentType default: that of the request */
 export function contentOf(
   exchange: ResourceExchange,
   body: Content['body'],
-  contentType: string = exchange.hasJson ? exchange.contentType : storedType(exchange),
+  contentType: string = keptType(exchange),
 ): Content {
   const { storedHeaders } = exchange.route
   if (storedHeaders.length === 0) return { contentType, body }
