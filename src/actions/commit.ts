@@ -22,7 +22,7 @@ import { checkConditions } from './conditions.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
-import { foresee } from './write-states.ts'
+import { foresee, withContent } from './write-states.ts'
 
 interface Outcome {
   readonly outcome: string
@@ -147,8 +147,11 @@ export function writeChange(
   function settle(written: MaybePromise<WriteResult>): MaybePromise<WriteResult> {
     if (change === undefined) return written
     return andThen(written, (result) => {
-      if (result.outcome !== 'conflict') change.commit(path, result.resource)
-      else refuseOutboxConflict(result, beside?.absent)
+      if (result.outcome === 'conflict') refuseOutboxConflict(result, beside?.absent)
+      else {
+        const after = withContent(result.resource, () => content)
+        change.commit(path, after)
+      }
       return result
     })
   }

@@ -197,7 +197,7 @@ export function isDecodedText(exchange: ResourceExchange): boolean {
 }
 
 /** The Content-Type that is stored with content. JSON has no charset (RFC 8259 §11), and that of members is the server's. */
-function storedType(exchange: ResourceExchange): string {
+export function storedType(exchange: ResourceExchange): string {
   const { contentType: essence, contentParameters: parameters, hasJson, route } = exchange
   if (hasJson && (parameters.size === 0 || route.idMember !== undefined)) return essence
   const field = exchange.field('content-type')?.trim() ?? essence

@@ -37,7 +37,7 @@ export function notModified(exchange: ResourceExchange): MaybePromise<Reply> {
 function markWork(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply> {
   const { current, route } = exchange
   if (!route.showsWork) return reply
-  return andThen(fetchJson(current!, route.context.limits.bodySize, exchange), (fetched) => {
+  return andThen(fetchJson(current!, Number.POSITIVE_INFINITY, exchange), (fetched) => {
     const value = parseStored(fetched)
     const isPending = isJsonObject(value) && value['state'] === 'pending'
     if (!isPending) return reply

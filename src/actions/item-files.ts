@@ -10,7 +10,7 @@ import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from
 import { checkReading } from './authorization.ts'
 import { beginChange } from './changes.ts'
 import { commit, writeChange } from './commit.ts'
-import { contentOf, discardContent, readSmall, streamContent, type TakenContent } from './content.ts'
+import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileFacts, FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
 import { requireParent } from './neighbouring-paths.ts'
@@ -120,10 +120,11 @@ async function attempt(
   const name = nameOf(storePath)
   const disposition = parseContentDisposition(exchange.field('content-disposition') ?? '')
   const filename = disposition?.filename ?? current?.filename ?? name
-  const facts = { name: filename, type: exchange.contentType, size }
+  const type = storedType(exchange)
+  const facts = { name: filename, type, size }
   const file: RelatedWrite = {
     path: storePath,
-    content: { ...contentOf(exchange, body), filename },
+    content: { ...contentOf(exchange, body, type), filename },
   }
   const document = describeFile(item, name, summarizeFile(describe, facts), limits)
   const about = { kind: 'patched', current: item, properties: propertiesOfServer(own, keptNamesOf(own)) } as const

@@ -42,7 +42,7 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
   const field = exchange.field('idempotency-key')
   if (field === undefined) {
     if (!rule.isRequired) return undefined
-    const detail = `The request needs an Idempotency-Key${exchange.method === 'PATCH' ? ' or If-Match' : ''}.`
+    const detail = `The request needs an Idempotency-Key${exchange.method === 'PATCH' ? ' or If-Match with a tag' : ''}.`
     throw new HttpError(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', { detail })
   }
   const key = parseIdempotencyKey(field)
@@ -81,10 +81,10 @@ function isLeftToWrite(exchange: ResourceExchange): boolean {
   return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
 }
 
-/** POST, and PATCH that no condition protects; other methods are idempotent, or change nothing twice. */
+/** POST, and PATCH that no tag protects: `*` matches the patched state as well. Other methods are idempotent. */
 function takesKey(exchange: ResourceExchange): boolean {
   const { method } = exchange
-  return method === 'POST' || (method === 'PATCH' && exchange.conditions?.ifMatch === undefined)
+  return method === 'POST' || (method === 'PATCH' && (exchange.conditions?.ifMatch ?? '*') === '*')
 }
 
 /** Keys of different principals, methods and targets have nothing to do with each other. */

@@ -4,7 +4,7 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
 import { encodeText, type KeptFields, keepFields, type Reply, type ReplyBody } from '../core/reply.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
 import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
 import { readContent } from './content.ts'
 import { fitsTarget, formatCursor, type Listing, readListing, requireRoomFor } from './listing.ts'
@@ -178,8 +178,8 @@ function queryFields(exchange: ResourceExchange, { total }: Page): readonly stri
 }
 
 /**
- * The query of the next page. Where a QUERY has none that fits into a target, it is the cursor alone, which belongs into
- * the content of the next QUERY.
+ * The query of the next page. Where a QUERY has none that fits into a target, it is what its target has, with the cursor:
+ * the rest is the content of the next QUERY as well.
  */
 function nextQueryOf(exchange: ResourceExchange, { target }: Listing, cursor: string): string {
   const whole = target === undefined ? undefined : joinQuery(target, cursor)
@@ -188,9 +188,8 @@ function nextQueryOf(exchange: ResourceExchange, { target }: Listing, cursor: st
     requireRoomFor(exchange, whole!)
     return whole!
   }
-  return whole !== undefined && fitsTarget(exchange, whole)
-    ? whole
-    : joinQuery(exchange.wantsHidden ? 'deleted=true' : '', cursor)
+  if (whole !== undefined && fitsTarget(exchange, whole)) return whole
+  return joinQuery(formatQueryText(parseQueryText(exchange.queryText).filter(({ name }) => name !== 'after')), cursor)
 }
 
 function joinQuery(query: string, cursor: string): string {

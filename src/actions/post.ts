@@ -10,6 +10,7 @@ import {
   isStaged,
   memberPath,
   type NewState,
+  nameOf,
   type StoredResource,
   splitPath,
   type WriteConflict,
@@ -24,7 +25,7 @@ import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, rawMemberOf }
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
-import { foresee } from './write-states.ts'
+import { foresee, withContent } from './write-states.ts'
 
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
@@ -127,9 +128,12 @@ function storeStamped(
         (reply) => reply ?? attempt(exchange, member, toReply, onCreated, attempts + 1),
       )
     }
-    change?.commit(result.resource.path, result.resource)
+    const { resource } = result
+    const { path } = resource
+    const after = change && withContent(resource, () => stamped.content(nameOf(path)))
+    change?.commit(path, after)
     onCreated?.()
-    return once?.reply() ?? toReply(exchange, result.resource)
+    return once?.reply() ?? toReply(exchange, resource)
   })
 }
 

@@ -5,6 +5,7 @@ import {
   type Content,
   type ContentFields,
   type Expectation,
+  isLargeBody,
   isResource,
   isStaged,
   type NewState,
@@ -31,14 +32,16 @@ export interface SeenState {
  * @returns `undefined` where it is another one than was judged; the exchange has it then
  */
 export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenState | undefined> {
-  const { limits } = exchange.route.context
+  const { describesFiles, context } = exchange.route
+  // A form may have made it larger than what is taken at once, and what it says of its files stays.
+  const limit = describesFiles ? Number.POSITIVE_INFINITY : context.limits.bodySize
   // What the server keeps of a softly deleted item comes back with it.
   return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, HIDDEN)), (state) => {
     refuseTaken(exchange)
     if (isJudgedAnew(exchange, state)) return undefined
     if (!isResource(state)) return { resource: undefined, expect: 'absent' }
     const expect = state.hidden === true ? 'absent' : { version: state.version }
-    return andThen(fetchJson(state, limits.bodySize, exchange), (resource) => ({ resource, expect }))
+    return andThen(fetchJson(state, limit, exchange), (resource) => ({ resource, expect }))
   })
 }
 
@@ -64,6 +67,13 @@ export function foresee(
   const small: SmallBody = typeof body === 'string' || body instanceof Uint8Array ? body : ''
   const size = isStaged(body) ? body.size : sizeOf(small)
   return { path, ...state, contentType, contentLanguage, filename, size, body: small }
+}
+
+/** A state that has been written, with its content at hand where that was written at once and the store gives it in pieces. */
+export function withContent(resource: StoredResource, content: () => Content): StoredResource {
+  if (!isLargeBody(resource.body)) return resource
+  const { body } = content()
+  return typeof body === 'string' || body instanceof Uint8Array ? { ...resource, body } : resource
 }
 
 const UNWRITTEN: NewState = { version: '' }

@@ -67,7 +67,7 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   readonly changesContent: boolean
   /** Whether a hook of the definition may refuse a write. */
   readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
-  /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
+  /** Whether POST, and PATCH without a tag in If-Match, are done once for a key, and need one. */
   readonly idempotency: 'none' | 'optional' | 'required'
   /** Whether requests may have a principal. */
   readonly hasCallers: boolean

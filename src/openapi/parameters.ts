@@ -109,10 +109,10 @@ function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: Descr
   return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
 }
 
-/** Where every request needs one, a PATCH with If-Match does not. */
+/** Where every request needs one, a PATCH with a tag in If-Match does not. */
 function describeKey({ idempotency, hasCallers }: Facts, method: DescribedMethod, components: Components): JsonValue {
   const required = idempotency === 'required' && method === 'POST'
-  const unless = method === 'PATCH' ? ' Ignored beside If-Match.' : ''
+  const unless = method === 'PATCH' ? ' Ignored beside If-Match with a tag.' : ''
   const key = `${KEY_CHARACTER}{${hasCallers ? 1 : SHORTEST_SECRET},255}`
   return components.add('parameters', `Idempotency-Key-${method}${required ? '-required' : ''}`, {
     name: 'Idempotency-Key',

@@ -80,7 +80,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   /** The response to a PUT that replaces: 200 with the representation, or 204. Default `'none'`; of a singleton `'representation'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
-   * Honours Idempotency-Key: a POST, or a PATCH without If-Match, is carried out once, however often it is sent.
+   * Honours Idempotency-Key: a POST, or a PATCH without a tag in If-Match, is carried out once, however often it is sent.
    * `'required'`: a request without the field is 400. `'optional'`: it is carried out as usual. Needs a store that supports
    * `relatedExpect`, as the ready ones do. Default: the field is ignored.
    */

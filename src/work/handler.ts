@@ -27,7 +27,8 @@ type BeginChange = (before: StoredResource) => PendingChange | undefined
 export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
   const { store, turns, loadIndexes } = context
 
-  const fetchWhole = (state: StoredResource) => fetchJson(state, context.limits.bodySize, undefined)
+  /** What a form gave, with an id and a state, may be larger than what is taken at once. */
+  const fetchWhole = (state: StoredResource) => fetchJson(state, Number.POSITIVE_INFINITY, undefined)
 
   /**
    * Moves a JSON resource on from `pending`, once: it may be somewhere else already.
@@ -92,7 +93,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
     await loadIndexes()
-    const before = route.observesChanges ? await fetchWhole(state) : state
+    const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state
     const change = beginChange(route, 'deleted', before, { principal, request: undefined })
     const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
     const result = await removed

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type AfterCommit, type Change, json } from '../../src/actions/hook-types.ts'
+import { type AfterCommit, type Change, type ChangeState, json } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { FailureEvent } from '../../src/core/diagnostics.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -31,6 +31,8 @@ function collectChanges() {
   }
   return { changes, afterCommit, waitForChanges }
 }
+
+const textOf = ({ value }: ChangeState): string => String((value as { text?: string } | undefined)?.text)
 
 describe.each(Object.entries(STORES))('afterCommit on %s', (_, createStore) => {
   it('is called once for each change, after it can be read', async () => {
@@ -263,6 +265,35 @@ describe('afterCommit', () => {
       log.mockRestore()
     }
   })
+})
+
+it.each(['memoryStore', 'sqliteStore'])('sees both values of a large item on %s', async (name) => {
+  const { afterCommit, waitForChanges } = collectChanges()
+  const resources = {
+    '/tasks': collection({ afterCommit, files: { photo: { replaceable: true } } }),
+    '/keyed': collection({ afterCommit, idempotency: 'required', ids: 'uuid' }),
+    '/jobs': collection({ afterCommit, create: 'accepted' }),
+  }
+  target = await startService({ resources }, STORES[name]!())
+  const large = { text: 'x'.repeat(200_000) }
+  await target.send('POST', '/tasks', jsonOf(large))
+  await target.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"n":1}' })
+  await target.send('PUT', '/tasks/1', jsonOf(large))
+  await target.send('PUT', '/tasks/1/photo', { fields: { 'Content-Type': 'image/png' }, body: 'png' })
+  await target.send('DELETE', '/tasks/1')
+  await waitForChanges(5)
+  await target.send('POST', '/keyed', jsonOf(large, { 'Idempotency-Key': 'a-key-of-16-characters' }))
+  await target.send('POST', '/jobs', jsonOf(large))
+  const changes = await waitForChanges(8)
+  const lengths = changes.map(({ before, after }) => [before, after].map((state) => state && textOf(state).length))
+  expect(lengths).toEqual([
+    [undefined, 200_000],
+    ...[1, 2, 3].map(() => [200_000, 200_000]),
+    [200_000, undefined],
+    [undefined, 200_000],
+    [undefined, 200_000],
+    [200_000, 200_000],
+  ])
 })
 
 it('gets streamed content that is stored after another change, whole', async () => {

@@ -75,6 +75,16 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
     expect((await target.send('GET', '/tasks/1/scan')).text).toBe('PDF')
   })
 
+  it('says of its type what a form says of it', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    const type = 'text/plain; charset=iso-8859-1'
+    await target.send('POST', '/tasks', multipartOf([{ name: 'photo', filename: 'a.txt', type, content: 'a' }]))
+    const { photo } = (await target.send('GET', '/tasks/1')).json()
+    await target.send('PUT', '/tasks/1/photo', { fields: { 'Content-Type': type }, body: 'b' })
+    expect((await target.send('GET', '/tasks/1')).json()).toEqual({ id: 1, photo })
+    expect([photo.type, (await target.send('GET', '/tasks/1/photo')).field('content-type')]).toEqual([type, type])
+  })
+
   it('creates it where the item has none; the item must be there', async () => {
     target = await startService({ resources: { '/tasks': tasks } }, createStore())
     expect((await target.send('PUT', '/tasks/1/photo', png('x'))).status).toBe(404)

@@ -237,6 +237,22 @@ describe('QUERY (RFC 10008)', () => {
     expect(seen).toEqual([3, 2, 1])
   })
 
+  it('keeps what its target has in the target of the next page', async () => {
+    const query = { ssn: { type: 'string', sensitive: true }, city: 'string' } as const
+    const { send } = await serve(memoryStore(), { resources: { '/people': collection({ query, count: true }) } })
+    for (const city of ['a', 'b', 'a', 'a']) {
+      await send('POST', '/people', [JSON_TYPE], JSON.stringify({ ssn: '1', city }))
+    }
+    const pages: unknown[] = []
+    let target: string | undefined = '/people?city=a&limit=1&count=true&sort=-city'
+    while (target !== undefined && pages.length < 9) {
+      const page = await send('QUERY', target, [FORM], 'ssn=1')
+      pages.push([page.status, idsOf(page.text), page.field('X-Total-Count')])
+      target = linkOf(page.field('Link'), 'next')
+    }
+    expect(pages).toEqual([1, 3, 4].map((id) => [200, [id], '3']))
+  })
+
   it('puts nothing into a target by which a sensitive value could be guessed', async () => {
     const { send } = await serve(memoryStore(), {
       resources: { '/people': collection({ query: { ssn: { type: 'string', sensitive: true } } }) },

@@ -193,9 +193,10 @@ describe('Idempotency-Key', () => {
     const patch = { fields: { ...MERGE_PATCH }, body: '{"b":1}' }
     const unprotected = await target.send('PATCH', '/orders/1', patch)
     expect([unprotected.status, unprotected.json().detail]).toEqual([400, expect.stringContaining('or If-Match')])
-    expect(
-      (await target.send('PATCH', '/orders/1', { ...patch, fields: { ...MERGE_PATCH, 'If-Match': '*' } })).status,
-    ).toBe(200)
+    const patchIf = async (tag: string): Promise<number> =>
+      (await target.send('PATCH', '/orders/1', { ...patch, fields: { ...MERGE_PATCH, 'If-Match': tag } })).status
+    expect(await patchIf('*')).toBe(400)
+    expect(await patchIf((await target.send('GET', '/orders/1')).field('etag')!)).toBe(200)
     expect((await target.send('PUT', '/orders/1', jsonOf({ id: 1 }))).status).toBe(204)
   })
 
@@ -210,9 +211,17 @@ describe('Idempotency-Key', () => {
     }
   })
 
-  it('is ignored by other methods, by a PATCH with If-Match and without the option (issue 20)', async () => {
+  it('lets a patch take effect once that If-Match: * does not protect', async () => {
+    const { send } = await start()
+    await send('PUT', '/docs/d', jsonOf({ list: [] }))
+    const patch = jsonOf([{ op: 'add', path: '/list/-', value: 1 }], { ...JSON_PATCH, ...keyed(), 'If-Match': '*' })
+    const first = await send('PATCH', '/docs/d', patch)
+    expectReplay(first, await send('PATCH', '/docs/d', patch))
+    expect((await send('GET', '/docs/d')).json()).toEqual({ list: [1] })
+  })
+
+  it('is ignored by other methods, by a PATCH with a tag in If-Match and without the option (issue 20)', async () => {
     const target = await start()
-    const patch = { fields: { ...MERGE_PATCH, ...keyed(), 'If-Match': '*' }, body: '{"a":1}' }
     for (let i = 0; i < 2; i++) {
       expect((await target.send('POST', '/plain', jsonOf(USER, keyed('a,b')))).field('location')).toBe(
         `/plain/${i + 1}`,
@@ -220,7 +229,10 @@ describe('Idempotency-Key', () => {
       expect(
         (await target.send('PUT', '/docs/d', jsonOf({ i }, keyed('')))).field('idempotency-replayed'),
       ).toBeUndefined()
-      expect((await target.send('PATCH', '/docs/d', patch)).field('idempotency-replayed')).toBeUndefined()
+      const tag = (await target.send('GET', '/docs/d')).field('etag')!
+      const patch = { fields: { ...MERGE_PATCH, ...keyed(), 'If-Match': tag }, body: '{"a":1}' }
+      const patched = await target.send('PATCH', '/docs/d', patch)
+      expect([patched.status, patched.field('idempotency-replayed')]).toEqual([200, undefined])
     }
   })
 

@@ -5,6 +5,27 @@ import { multipartOf, startService, type Target } from './support.ts'
 let target: Target | undefined
 afterEach(() => target?.close())
 
+const singleJson = document({ types: ['application/json'] })
+
+it('parameters of a JSON type stay where content is kept as it came, such as the profile of JSON-LD', async () => {
+  const resources = { '/docs/{name}': document(), '/notes': collection({ types: ['*/*'] }), '/json/{name}': singleJson }
+  target = await startService({ resources })
+  const typeOf = async (path: string): Promise<string | undefined> =>
+    (await target!.send('GET', path)).field('content-type')
+  const profile = 'application/ld+json; profile="http://www.w3.org/ns/json-ld#compacted"'
+  for (const [type, kept = type] of [[profile], ['application/json; charset=utf-8', 'application/json']] as const) {
+    const content = { fields: { 'Content-Type': type }, body: '{"a":1}' }
+    await target.send('PUT', '/docs/a', content)
+    const { pathname } = new URL((await target.send('POST', '/notes', content)).field('location')!, 'http://demo.test')
+    expect([await typeOf('/docs/a'), await typeOf(pathname)]).toEqual([kept, kept])
+    await target.send('PUT', '/json/a', content)
+    expect(await typeOf('/json/a')).toBe(kept)
+  }
+  const patch = { fields: { 'Content-Type': 'application/merge-patch+json' }, body: '{"a":2}' }
+  await target.send('PUT', '/docs/b', { fields: { 'Content-Type': profile }, body: '{"a":1}' })
+  expect((await target.send('PATCH', '/docs/b', patch)).field('content-type')).toBe(profile)
+})
+
 describe('what PATCH says nothing of', () => {
   it('stays: language and file name', async () => {
     target = await startService({

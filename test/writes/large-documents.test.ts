@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/core/json.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
-import { JSON_PATCH, jsonOf, MERGE_PATCH, startService, type Target, waitFor } from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { FORM, JSON_PATCH, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from './support.ts'
 
 const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
 const TEXT = 'x'.repeat(200_000)
@@ -88,5 +90,42 @@ describe('a document that the store keeps in pieces', () => {
       (answer) => answer.json().state === 'ready',
     )
     expect(done.json().length).toBe(TEXT.length)
+  })
+
+  it('says what is known of its files when it is replaced, also where a form has made it larger than the limit', async () => {
+    const photos = collection({ files: { photo: {} } })
+    const database = sqliteStore(new Database(':memory:'))
+    const small = await startService({ resources: { '/photos': photos }, limits: { bodySize: 100_000 } }, database)
+    const fields = ['a', 'b'].map((name) => ({ name, content: 'x'.repeat(60_000) }))
+    await small.send(
+      'POST',
+      '/photos',
+      multipartOf([...fields, { name: 'photo', filename: 'p.txt', content: 'photo' }]),
+    )
+    const { photo } = (await small.send('GET', '/photos/1')).json()
+    expect((await small.send('PUT', '/photos/1', jsonOf({ a: 1 }))).status).toBe(204)
+    expect((await small.send('GET', '/photos/1')).json()).toEqual({ id: 1, a: 1, photo })
+    await small.close()
+  })
+
+  it('is worked on where it has outgrown the limit: by its id and state, or as the text of a form', async () => {
+    let end = (_: object): void => {}
+    const result = new Promise<JsonObject>((resolve) => (end = resolve as typeof end))
+    const jobs = collection({ create: 'accepted', process: () => result })
+    const database = sqliteStore(new Database(':memory:'))
+    const small = await startService({ resources: { '/jobs': jobs }, limits: { bodySize: 100_000 } }, database)
+    await small.send('POST', '/jobs', jsonOf({ text: 'x'.repeat(100_000 - '{"text":""}'.length) }))
+    await small.send('POST', '/jobs', { fields: FORM, body: `text=${'%01'.repeat(30_000)}` })
+    for (const path of ['/jobs/1', '/jobs/2']) {
+      const pending = await small.send('GET', path)
+      expect([pending.json().state, pending.field('retry-after')]).toEqual(['pending', '1'])
+    }
+    end({ pages: 1 })
+    for (const path of ['/jobs/1', '/jobs/2']) {
+      const isDone = (answer: Answer): boolean => answer.json().state !== 'pending'
+      const done = await waitFor(() => small.send('GET', path), isDone)
+      expect([done.json().state, done.json().pages]).toEqual(['ready', 1])
+    }
+    await small.close()
   })
 })
