@@ -59,7 +59,7 @@ export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown>
     let next: string | undefined = first
     // Pages that lead back would never end. One of them is kept, ever later ones: as many as there are would fill memory.
     let kept = first
-    for (let count = 1, keepAt = 1; next !== undefined; count++) {
+    for (let count = 1, keepAt = 1; next; count++) {
       const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
       const total = answer.headers.get('x-total-count') ?? ''
