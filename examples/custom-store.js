@@ -52,19 +52,9 @@ export function userStore(pool) {
   async function raiseSequence(id) {
     const [{ last_value: last }] = await query('SELECT last_value FROM users_id_seq')
     if (Number(last) > id) return
-    const client = await pool.connect()
-    try {
-      await client.query('BEGIN')
-      await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
-      await client.query("SELECT setval('users_id_seq', $1::bigint + 100) FROM users_id_seq WHERE last_value <= $1", [
-        id,
-      ])
-      await client.query('COMMIT')
-      client.release()
-    } catch (/** @type {any} */ error) {
-      client.release(error)
-      throw error
-    }
+    // One message is one transaction: the lock holds until its end.
+    await query(`SELECT pg_advisory_xact_lock(${LOCK});
+      SELECT setval('users_id_seq', ${id} + 100) FROM users_id_seq WHERE last_value <= ${id}`)
   }
 
   return {

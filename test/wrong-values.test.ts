@@ -210,13 +210,14 @@ const cases: [string, () => unknown, string][] = [
     () => collection(options),
     message,
   ]),
-  ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}].map(
-    (base): (typeof cases)[number] => [
-      `client, base: ${String(base)}`,
-      () => (createResourceClient as Loose)(base, { fetch }),
-      'createResourceClient takes as base: URL, no query.',
-    ],
-  ),
+  ...[
+    ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}],
+    ...['http://ada:secret@example.org/api', 'http://:secret@example.org/api'],
+  ].map((base): (typeof cases)[number] => [
+    `client, base: ${String(base)}`,
+    () => (createResourceClient as Loose)(base, { fetch }),
+    'createResourceClient takes as base: URL, no query or user.',
+  ]),
   ...[Object.create({ token: 'a' }), Object.defineProperty({}, 'token', { value: 'a' })].map(
     (options): (typeof cases)[number] => [
       'client, a token that a copy of the options is without',

@@ -38,7 +38,7 @@ function translate(parameters) {
 
 /** Pages have numbers in json-server and cursors in the service: this reads the list up to the end of the part. */
 async function respond(req, res) {
-  const [pathname, search] = req.url.split('?')
+  const [pathname, search] = req.url.split(/\?(.*)/s)
   if (req.method !== 'GET' || !search || !Object.hasOwn(resources, pathname)) return service(req, res)
   const { query, isPart, start, end } = translate(new URLSearchParams(search))
   const ids = query.getAll('id')

@@ -59,7 +59,8 @@ export interface AdapterOptions<Context, Result> {
   readonly field?: (context: Context, name: string) => string | undefined
   /**
    * Sets a field of the answer when `next` is done, where the host has not begun to send it by then: for a host that sets Vary
-   * anew, or keeps fields elsewhere. Default: none is set.
+   * anew, or keeps fields elsewhere. `auth` sets Cache-Control of the host before `next`, where that has to be `private`.
+   * Default: none is set.
    */
   readonly setField?: (context: Context, name: string, value: string) => void
   /** The values that the router of the host has found in the path. Default: `params` of the request. */

@@ -28,6 +28,7 @@ const adapt = createAdapter<FastifyReplyLike, void>({
     const value = reply.getHeader(name)
     return value === undefined ? undefined : String(value)
   },
+  setField: (reply, name, value) => void reply.header(name, value),
   answer,
   release(reply) {
     reply.hijack()

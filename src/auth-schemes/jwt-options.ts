@@ -101,8 +101,12 @@ function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void
 
 function readUrl(jwks: unknown): URL {
   const text = jwks instanceof URL ? jwks.href : jwks
-  if (typeof text === 'string' && URL.canParse(text)) return new URL(text)
-  throw new TypeError('jwt takes as jwks: the https address of a key set, or a function that fetches it.')
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined
+  // `fetch` refuses user information, and the report of it would have the password.
+  if (url !== undefined && url.username + url.password === '') return url
+  throw new TypeError(
+    'jwt takes as jwks: the https address of a key set without user information, or a function that fetches it.',
+  )
 }
 
 /** Where the keys of a verifier come from. @throws TypeError for options that are missing, or contradict each other */

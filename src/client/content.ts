@@ -135,10 +135,10 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
  */
 async function request(call: Call, from: DownloadOptions['resume']): Promise<Answer> {
   // RFC 9110 §13.1.5: the range counts only while the state is the same.
-  const headers = from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag }
+  const headers = from ? { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag } : {}
   const answer = await call.send(call, { method: 'GET', headers, isStream: true })
   const { target, reader } = answer
-  if (target === undefined || reader === undefined) return answer
+  if (target === undefined || !reader) return answer
   let isKept = false
   try {
     const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })

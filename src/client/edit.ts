@@ -41,7 +41,7 @@ export async function editDocument(
 ): Promise<Result> {
   const { signal, whenChanged = 'rerun' } = call.options ?? {}
   let base = known
-  if (base === undefined) {
+  if (!base) {
     const read = await readDocument(call)
     if (!read.ok) return read
     base = read.document
@@ -57,7 +57,7 @@ export async function editDocument(
         : intended
     const after = JSON.parse(formatJson(result)) as JsonValue
     const difference = createPatch(before, after, call.prefer)
-    if (difference === undefined) return { ok: true, status: 200, document: base }
+    if (!difference) return { ok: true, status: 200, document: base }
     const { contentType, patch } = difference
     const condition = conditionOn(base)
     const answer = await call.send(call, {

@@ -59,7 +59,7 @@ export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown>
     let next: string | undefined = first
     // Pages that lead back would never end. One of them is kept, ever later ones: as many as there are would fill memory.
     let kept = first
-    for (let count = 1, keepAt = 1; next !== undefined; count++) {
+    for (let count = 1, keepAt = 1; next; count++) {
       const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
       const total = answer.headers.get('x-total-count') ?? ''
@@ -151,14 +151,18 @@ type ConditionOf<Type> = Type extends { readonly type: infer Named }
           ? Conditions<string | Date, Bounds<string | Date>>
           : Conditions<Scalar, Bounds<Scalar>>
 
+/** The properties that a target may name, and so a list: not those that are sensitive. */
+type Open<Query> = {
+  readonly [Name in keyof Query as Query[Name] extends { readonly sensitive: true } ? never : Name]: Query[Name]
+}
 /** What a list can be asked for: the option `query` of its definition says which properties, and of which types. */
 type QueryOf<Traits> =
   Trait<Traits, 'query', undefined> extends infer Query extends object
-    ? { readonly [Name in keyof Query]?: ConditionOf<Query[Name]> }
+    ? { readonly [Name in keyof Open<Query>]?: ConditionOf<Open<Query>[Name]> }
     : AnyQuery
 /** Sort keys; `-name` descends. */
 type SortOf<Traits> = Traits extends AnyTraits
   ? string
   : Trait<Traits, 'query', undefined> extends infer Query extends object
-    ? (keyof Query & string) | `-${keyof Query & string}`
+    ? (keyof Open<Query> & string) | `-${keyof Open<Query> & string}`
     : string

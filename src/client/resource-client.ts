@@ -28,7 +28,8 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
   const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
   const url = URL.canParse(base as string, page) ? new URL(base, page) : null
-  check(url?.host && !/[?#]/.test(url as never), 'takes as base: URL, no query')
+  // `fetch` refuses user information, and puts it into its message.
+  check(url?.host && !/[?#]|^\w+:..[^/]*@/.test(url as never), 'takes as base: URL, no query or user')
   const requests = bindRequests({
     base: url.href.replace(/\/$/, ''),
     send: createTransport(given),
@@ -104,8 +105,8 @@ interface Address {
  * @throws TypeError for a path that is not one of the service, or a value that cannot stand in a path
  */
 function readAddress(base: string, [target, ...rest]: Arguments): Address {
-  if (typeof target === 'object' && target !== null && 'url' in target) {
-    const handle = target as ResourceDocument
+  const handle = target as ResourceDocument | undefined
+  if (handle?.url) {
     if (new URL(handle.url).origin === new URL(base).origin) return { url: handle.url, handle, rest }
     throw new TypeError(`The document is not one of ${base}: ${handle.url}.`)
   }
@@ -123,7 +124,7 @@ function fillPath(pattern: string, values: JsonObject): string {
   const used = new Set<string>()
   return pattern.replaceAll(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, isDeep?: string) => {
     const value = String(readMember(values, name) ?? '')
-    const segments = isDeep === undefined ? [value] : value.split('/')
+    const segments = isDeep ? value.split('/') : [value]
     if (used.has(name)) throw new TypeError(`The path ${pattern} has "${name}" twice.`)
     used.add(name)
     // A dot segment is resolved before it is sent, and an empty one names nothing.

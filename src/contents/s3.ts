@@ -47,7 +47,9 @@ const PREFIX = textLike(
   'text of letters, digits, "/", "_", "." and "-", without a part "." or ".."',
 )
 const ADDRESS: ValueRule = {
-  accepts: (value) => typeof value === 'string' && /^https?:\/\/[^?#]+$/.test(value) && URL.canParse(value),
+  // `fetch` refuses user information.
+  accepts: (value) =>
+    typeof value === 'string' && /^https?:\/\/[^/?#@]+(?:\/[^?#]*)?$/.test(value) && URL.canParse(value),
   text: 'the address of the service, such as https://s3.eu-central-1.amazonaws.com',
 }
 const BUCKET = textLike(/^[\w.-]{1,255}$/, 'the name of a bucket')

@@ -69,6 +69,8 @@ export interface HostAccess {
   readonly params?: ((context: never) => Readonly<Record<string, string>> | undefined) | undefined
   /** The value of a field that the host is going to send; several of one name in one value. */
   readonly field?: ((context: never, name: string) => string | undefined) | undefined
+  /** Sets a field that the host is going to send. */
+  readonly setField?: ((context: never, name: string, value: string) => void) | undefined
 }
 
 /**

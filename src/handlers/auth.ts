@@ -93,12 +93,14 @@ export function auth(options: AuthOptions): Handler {
 
 /** Puts on the host's response that it is for one user, as far as the host has not said so itself. */
 function limitSharing(exchange: Exchange): undefined {
-  const { res, sharing } = exchange
+  const { res, sharing, host, adapterContext } = exchange
   if (sharing === 'public' || res.headersSent) return
-  const present = res.getHeader('cache-control')
-  const value = formatCacheControl(present === undefined ? undefined : String(present), sharing)
+  const present = exchange.hostField('cache-control')
+  const value = formatCacheControl(present, sharing)
   res.setHeader('Cache-Control', value)
   if (present === undefined) exchange.usualCacheControl = value
+  // Fastify and Hono send their own fields in the place of those on the response of Node.
+  else host?.setField?.(adapterContext as never, 'Cache-Control', value)
 }
 
 /** Who sends a request, as `auth` found out; `undefined` without a principal. */

@@ -444,6 +444,8 @@ describe('jwt', () => {
     ['an http address', { jwks: 'http://issuer.test/jwks' }],
     ['an address that is none', { jwks: 'issuer.test' }],
     ['a file', { jwks: 'file:///etc/keys' }],
+    ['an address with a password', { jwks: 'https://ada:secret@issuer.test/jwks' }],
+    ['an address with a password alone', { jwks: new URL('https://:secret@issuer.test/jwks') }],
     ['HMAC algorithms', { jwks: 'https://issuer.test/jwks', algorithms: ['HS256'] }],
     ['a time that is none', { jwks: 'https://issuer.test/jwks', jwksTimes: { cooldown: -1 } }],
     ['a time that does not exist', { jwks: 'https://issuer.test/jwks', jwksTimes: { cooldwn: 1 } }],

@@ -38,6 +38,7 @@ export const furtherResources = {
       done: 'boolean',
       dueAt: 'date-time',
       city: { type: 'string', pointer: '/address/city' },
+      phone: { type: 'string', sensitive: true },
     },
     count: true,
   }),

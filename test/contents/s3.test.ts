@@ -77,6 +77,8 @@ describe('s3Contents, its own ways', () => {
   it('takes complete options, and nothing that it does not know', () => {
     const good = { endpoint: 'https://s3.example', region: 'x', bucket: 'b', credentials: CREDENTIALS }
     expect(() => s3Contents({ ...good, endpoint: 's3.example' })).toThrow(/takes as endpoint: the address/)
+    expect(() => s3Contents({ ...good, endpoint: 'https://a:b@s3.example' })).toThrow(/takes as endpoint: the address/)
+    expect(s3Contents({ ...good, endpoint: 'https://s3.example/a@b' })).toBeDefined()
     expect(() => s3Contents({ ...good, bucket: undefined } as never)).toThrow(/takes as bucket: the name of a bucket/)
     expect(() => s3Contents({ ...good, credentials: {} } as never)).toThrow(/takes as credentials: \{ accessKeyId/)
     expect(() => s3Contents({ ...good, prefix: 'a b' })).toThrow(/takes as prefix: text of letters/)

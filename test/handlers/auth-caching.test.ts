@@ -1,5 +1,11 @@
+import type { Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { negotiate } from '../../src/auth-schemes/negotiate.ts'
 import { auth } from '../../src/handlers/auth.ts'
@@ -9,6 +15,8 @@ import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { runServer, sendHttp } from '../support/hosts.ts'
 import { type Fields, serve } from './serve.ts'
 
 const schemes = [basic({ accounts: { ada: 'a' } })]
@@ -121,6 +129,36 @@ describe('auth before another middleware or a route', () => {
         guard(req, res, () => res.end('the route'))
       })
       expect((await send('GET', '/', fields)).field('cache-control')).toBe(expected)
+    }
+  })
+
+  it('makes it private on Fastify and Hono too, which keep their fields elsewhere, and leaves that of the route', async () => {
+    const guard = auth({ principal: () => ({ id: 'ada' }), challenge: 'Session' })
+    const onFastify = fastify()
+    onFastify.addHook('onRequest', async (_request, reply) => void reply.header('Cache-Control', 'public, max-age=60'))
+    await onFastify.register(fastifyPlugin(guard))
+    onFastify.get('/', async () => 'the route')
+    onFastify.get('/own', async (_request, reply) => reply.header('Cache-Control', 'max-age=5').send('the route'))
+    await onFastify.ready()
+    const onHono = new Hono()
+    onHono.use(async (context, next) => {
+      context.header('Cache-Control', 'public, max-age=60')
+      await next()
+    })
+    onHono.use(honoMiddleware(guard))
+    onHono.get('/', (context) => context.text('the route'))
+    onHono.get('/own', (context) => {
+      context.header('Cache-Control', 'max-age=5')
+      return context.text('the route')
+    })
+    for (const server of [onFastify.server, createAdaptorServer({ fetch: onHono.fetch }) as Server]) {
+      const { port, close } = await runServer(server)
+      closeAfterTest(close)
+      const sent = await Promise.all(['/', '/own'].map((path) => sendHttp(port, { path })))
+      expect(sent.map(({ status, field }) => [status, field('cache-control')])).toEqual([
+        [200, 'private, max-age=60'],
+        [200, 'max-age=5'],
+      ])
     }
   })
 

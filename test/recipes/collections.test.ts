@@ -99,6 +99,8 @@ describe('examples/recipes/json-server.mjs', () => {
     expect(await list('_sort=authorId,views&_order=asc,desc&_limit=2')).toEqual([[24, 22], '25'])
     expect(await list('authorId=1&views_gte=20&views_ne=23')).toEqual([[21, 25], null])
     expect(await list('authorId=1&_page=2&_limit=5')).toEqual([[11, 13, 15, 17, 19], '13'])
+    // A question mark may stand in a query (RFC 3986 §3.4).
+    expect(await list('title=Post 3?&title=Post 4')).toEqual([[4], null])
     for (const query of [
       'title_like=Post',
       '_embed=comments',

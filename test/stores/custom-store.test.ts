@@ -67,6 +67,24 @@ describe('the service over examples/custom-store.js', () => {
     expect(await Promise.all(codes.map(readWith))).toEqual([503, 503, 503, 503, 503, 503, 503, undefined, undefined])
   })
 
+  it('is unavailable where Postgres ends the connection on which a name is reserved', async () => {
+    const blocker = await pool.connect()
+    const waiting = "FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    try {
+      await blocker.query('SELECT pg_advisory_lock(2071723)')
+      const body = '{"name":"Ada","email":"ada@example.org"}'
+      const writing = userStore(pool)
+        .write('/users/5000', { contentType: 'application/json', body }, { expect: 'any' })
+        .catch((error: { status?: number }) => error.status)
+      await expect.poll(async () => (await blocker.query(`SELECT pid ${waiting}`)).rows.length).toBe(1)
+      await blocker.query(`SELECT pg_terminate_backend(pid) ${waiting}`)
+      expect(await writing).toBe(503)
+    } finally {
+      await blocker.query('SELECT pg_advisory_unlock(2071723)')
+      blocker.release()
+    }
+  })
+
   it('serves the rows, also those of other programs, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
     const service = createResourceService(userStore(pool), {

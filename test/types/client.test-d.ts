@@ -185,6 +185,10 @@ await client.upload('/files/{name}', { name: 'a' }, 'absent', new ReadableStream
 further.list('/tasks', { query: { owner: 'ada' } })
 // @ts-expect-error a value of another type
 further.list('/tasks', { query: { priority: 'high' } })
+// @ts-expect-error: the property is sensitive, and must not be in a target
+further.list('/tasks', { query: { phone: '+49 30 1' } })
+// @ts-expect-error: the property is sensitive
+further.list('/tasks', { sort: '-phone' })
 // @ts-expect-error an operator that makes no sense for a boolean
 further.list('/tasks', { query: { done: { gt: true } } })
 // @ts-expect-error a sort key that there is not
