@@ -83,8 +83,8 @@ async function claimNoneRefused(ask: Ask, ports: readonly number[], path: string
   )
   const all = replies.flat()
   expect(all.filter(({ status }) => status !== 200)).toEqual([])
-  // Before and after: on a busy machine the one may be slower than the other, and both faster than what is between them. Nobody
-  // waits half of the ten seconds that a turn may take.
+  // Before and after: on a busy machine the one may be slower than the other, and both faster than what is between them. Five
+  // seconds are half of what a turn may take.
   const lone = Math.max(before, await patchAlone('after'))
   const { list } = JSON.parse((await ask(ports[0]!, 'GET', path)).text)
   expect(new Set(list).size).toBe(CLIENTS * ROUNDS + 8)
