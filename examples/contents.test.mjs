@@ -1,5 +1,5 @@
 // examples/contents.test.mjs
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -7,7 +7,8 @@ import { fileContents } from 'http-resource-service/contents/file' // the conten
 import { testContents } from 'http-resource-service/testing'
 
 async function create() {
-  return { contents: fileContents({ directory: await mkdtemp(join(tmpdir(), 'contents-')) }) }
+  const directory = await mkdtemp(join(tmpdir(), 'contents-'))
+  return { contents: fileContents({ directory }), close: () => rm(directory, { recursive: true }) }
 }
 
 testContents('fileContents', create, { describe, it, largest: 2_000_000 })

@@ -34,7 +34,7 @@ import {
 export interface DigestOptions {
   /** What the client shows when it asks for a password, and hashes with it; printable ASCII. Default: `Resources`. */
   readonly realm?: string
-  /** Secrets by user name. */
+  /** Secrets by user name: passwords in clear, or what `hashDigestSecret` makes of them. */
   readonly accounts?: Readonly<Record<string, DigestSecret>>
   /** Instead of `accounts`: finds the secret of a user, whose name is in Unicode normalization form C. */
   readonly findSecret?: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>
@@ -49,7 +49,7 @@ export interface DigestOptions {
   readonly nonceLifetime?: number
   /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
   readonly throttle?: Throttle
-  /** Lets several processes take each other's nonces. Default: a nonce is good only in the process that made it. */
+  /** Lets several processes take each other's nonces: `{ key, claim }`. Default: a nonce is good only where it was made. */
   readonly shared?: SharedNonces
   /**
    * The target of a request as its client sent it, where a proxy changes it on the way. Default: that of the request

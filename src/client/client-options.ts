@@ -33,8 +33,8 @@ export interface ResourceClientOptions<Resources = AnyResources> {
   /** How often an edit is tried while others change the document. Default 10. */
   readonly maxAttempts?: number
   /**
-   * Milliseconds for one attempt at a request, until its response is complete; of a download, until each piece. Default
-   * 30 000.
+   * Milliseconds for one attempt at a request, until its response is complete; of a download, until each piece. An upload has
+   * no limit but one of its own. Default 30 000.
    */
   readonly timeout?: number
   /**

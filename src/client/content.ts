@@ -184,7 +184,7 @@ export interface UploadOptions extends RequestOptions {
   readonly contentType?: string
   /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
   readonly onProgress?: (sent: number, total: number) => void
-  /** Milliseconds for one attempt. Default: none. */
+  /** Milliseconds for one attempt. Default: none, whatever that of the client is. */
   readonly timeout?: number
 }
 

@@ -4,6 +4,7 @@ import { type Answer, createError, ResponseError, UsageError } from './results.t
 
 /** Options of one request. */
 export interface RequestOptions {
+  /** Gives the request up: it rejects with the reason of the signal. Default: none. */
   readonly signal?: AbortSignal
   /** Milliseconds for one attempt; of a download, until its headers and until each piece. Default: that of the client. */
   readonly timeout?: number

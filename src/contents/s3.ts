@@ -28,7 +28,10 @@ export interface S3ContentsOptions {
   readonly region: string
   /** The bucket. It must exist. Required. */
   readonly bucket: string
-  /** What requests are signed with; a function is called for every request. Required. */
+  /**
+   * What requests are signed with: `{ accessKeyId, secretAccessKey }`, and `sessionToken` where they are temporary. A function
+   * is called for every request. Required.
+   */
   readonly credentials: S3Credentials | (() => MaybePromise<S3Credentials>)
   /** What the names of objects begin with: letters, digits, `/`, `_`, `.` and `-`, such as `media/`. Default: nothing. */
   readonly prefix?: string

@@ -40,7 +40,10 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
    * pieces. Default `'none'`.
    */
   readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
-  /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
+  /**
+   * Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Not beside `deletion: 'soft'`, which keeps
+   * what it hides. Default: the store's, 30 days.
+   */
   readonly retention?: number
 }
 

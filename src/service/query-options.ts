@@ -56,7 +56,10 @@ export interface QueryOptions {
    * beforehand. Needs what `query` needs. Default: all items exist for every caller.
    */
   readonly scope?: ScopeHook | NamedScope
-  /** Whether `?count=true` is answered with X-Total-Count, the number of items that match. Default false. */
+  /**
+   * Whether `?count=true` is answered with X-Total-Count, the number of items that match. As with `query`, other parameters are
+   * 400 then, and QUERY is taken. Default false.
+   */
   readonly count?: boolean
 }
 

@@ -70,7 +70,7 @@ export interface ServiceOptions {
   readonly https?: 'required' | 'optional'
   /**
    * Proxies whose forwarding fields give the scheme and the address of the client: addresses, CIDR blocks, `'loopback'`,
-   * or a function. Default: none.
+   * or a function of the address of the peer. Default: none.
    */
   readonly trustProxy?: TrustProxy
   /** Hosts that are served; others get 421 (RFC 9110 §15.5.20). Default: all. */

@@ -77,6 +77,13 @@ describe('the attempts of a request', () => {
     expect(await read).toMatchObject({ status: 200 })
   })
 
+  it('have no limit of time for an upload but one of its own', async () => {
+    const fetch = async () => sleep(20, new Response(null, { status: 204 }))
+    const { upload } = createResourceClient('https://example.org', { fetch, timeout: 1, retries: 0 })
+    expect(await upload('/a', 'any', 'text')).toMatchObject({ status: 204 })
+    await expect(upload('/a', 'any', 'text', { timeout: 1 })).rejects.toThrow('No response within 1 ms.')
+  })
+
   it('do not wait for a token once the signal is aborted', async () => {
     const { client, requests } = answerInTurn([], { token: () => new Promise(() => {}) })
     await expect(client.read('/a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })

@@ -65,8 +65,8 @@ describe('s3Contents with a service whose answer has no end', () => {
       ...AWAY,
       cause: new Error('The S3 service answered with more than 16777216 bytes.'),
     })
-    // Four attempts, each with what lies in buffers on its way.
-    expect(sentSize()).toBeLessThan(4 * 24 * MEBIBYTE)
+    // Four attempts, each with what lies in buffers on its way: on a busy machine that is more than the 16 MiB.
+    expect(sentSize()).toBeLessThan(4 * 64 * MEBIBYTE)
   })
 })
 
@@ -122,8 +122,9 @@ function breakRange(): () => boolean {
 
 describe('s3Contents with a service that falls silent', () => {
   it('breaks a reader off in the midst of content, and closes the connection', MEASURED, async () => {
-    const contents = open({ timeout: 200 })
-    const { key } = await putOne(contents, 500_000)
+    const prefix = createPrefix()
+    const { key } = await putOne(open({ prefix }), 500_000)
+    const contents = open({ prefix, timeout: 200 })
     const isClosed = breakRange()
     const begin = performance.now()
     await expect(readAll(contents, key, 0, 499_999)).rejects.toMatchObject({ status: 503 })
@@ -154,8 +155,9 @@ describe('s3Contents with a service that falls silent', () => {
   )
 
   it('waits for a reader that is slow, however short the timeout', async () => {
-    const contents = open({ timeout: 500 })
-    const { key, bytes } = await putOne(contents, 3 * MEBIBYTE)
+    const prefix = createPrefix()
+    const { key, bytes } = await putOne(open({ prefix }), 3 * MEBIBYTE)
+    const contents = open({ prefix, timeout: 500 })
     const chunks: Buffer[] = []
     for await (const chunk of contents.open(key, 0, bytes.length - 1)) {
       if (chunks.length === 1) await new Promise((resolve) => setTimeout(resolve, 1000))

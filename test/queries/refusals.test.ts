@@ -121,6 +121,7 @@ describe('a query that a collection does not know', () => {
     expect((await send('GET', '/soft?deleted=yes')).status).toBe(400)
     expect((await send('GET', '/old?whatever=1&sort=x&count=y')).status).toBe(200)
     expect((await send('GET', '/counted?count=true')).field('X-Total-Count')).toBe('0')
+    expect((await send('GET', '/counted?whatever=1')).status).toBe(400)
   })
 })
 

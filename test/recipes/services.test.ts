@@ -1,8 +1,9 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { run } from '../real/programs.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { startRecipe } from '../support/recipes.ts'
 
 describe('examples/recipes/files.mjs', () => {
@@ -98,11 +99,14 @@ describe('examples/recipes/testing', () => {
 })
 
 describe('examples/contents.test.mjs', () => {
-  it('runs the kit of content stores with node:test', async () => {
+  it('runs the kit of content stores with node:test, and leaves no content behind', async () => {
     const { PATH = '', HOME = '' } = process.env
+    const TMPDIR = mkdtempSync(join(tmpdir(), 'kit-'))
+    closeAfterTest(() => rmSync(TMPDIR, { recursive: true }))
     const args = ['--test', '--test-reporter=tap', 'examples/contents.test.mjs']
-    const { code, stdout } = await run(process.execPath, args, { env: { PATH, HOME }, limit: 60_000 })
+    const { code, stdout } = await run(process.execPath, args, { env: { PATH, HOME, TMPDIR }, limit: 60_000 })
     expect([code, /^# fail 0$/m.test(stdout)]).toEqual([0, true])
     expect(Number(/^# pass (\d+)$/m.exec(stdout)![1])).toBeGreaterThan(10)
+    expect(readdirSync(TMPDIR)).toEqual([])
   })
 })

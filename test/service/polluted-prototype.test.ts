@@ -86,7 +86,10 @@ async function transcribe(): Promise<readonly string[]> {
 /** Options of options, which the page does not list one by one. */
 const NESTED = ['default', 'max', 'describe', 'type', 'render', 'key', 'claim', 'freshFor', 'staleFor', 'cooldown']
 const page = readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8')
-const NAMES = [...new Set([...[...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!), ...NESTED])]
+/** With this name there, Node cannot make a request, whatever answers it. */
+const OF_NODE = 'signal'
+const LISTED = [...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!)
+const NAMES = [...new Set([...LISTED, ...NESTED])].filter((name) => name !== OF_NODE)
 
 /** A value that an option of this name takes, and that changes much; a function for all others. */
 const VALUES: Readonly<Record<string, unknown>> = {

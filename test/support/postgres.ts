@@ -48,7 +48,11 @@ interface Binaries {
 const NOBODY = { uid: 65_534, gid: 65_534 }
 
 /** The machine does not fail, only the server: pages are never torn. Tables live too shortly to be cleaned up. */
-const CHEAP = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'autovacuum=off']
+const CHEAP = [
+  ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'autovacuum=off'],
+  // Memory that its processes share is a file beside the data, and goes with it: a server that is killed leaves none behind.
+  ...['-c', 'dynamic_shared_memory_type=mmap'],
+]
 /** Suites with a pool for each test keep its connections for ten seconds more, and a fast machine runs many in those. */
 const PLACES = ['-c', 'max_connections=300']
 

@@ -83,14 +83,15 @@ async function claimNoneRefused(ask: Ask, ports: readonly number[], path: string
   )
   const all = replies.flat()
   expect(all.filter(({ status }) => status !== 200)).toEqual([])
-  // Before and after: on a busy machine the one may be slower than the other.
+  // Before and after: on a busy machine the one may be slower than the other, and both faster than what is between them. Five
+  // seconds are half of what a turn may take.
   const lone = Math.max(before, await patchAlone('after'))
   const { list } = JSON.parse((await ask(ports[0]!, 'GET', path)).text)
   expect(new Set(list).size).toBe(CLIENTS * ROUNDS + 8)
   expect(list).toHaveLength(CLIENTS * ROUNDS + 8)
   const times = all.map(({ time }) => time).sort((a, b) => a - b)
   const p99 = times[Math.floor(times.length * 0.99)]!
-  expect(p99).toBeLessThan(Math.max(1000, 40 * lone))
+  expect(p99).toBeLessThan(Math.max(5000, 40 * lone))
 }
 
 /** A store as far away as a database in another building. */
