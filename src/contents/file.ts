@@ -30,6 +30,8 @@ const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
 /** EFBIG: beyond the largest file of the file system, or of the process (`ulimit -f`). */
 const FULL: readonly unknown[] = ['ENOSPC', 'EFBIG']
 const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
+/** The file system is one of a network, or of FUSE, and it is away. */
+const AWAY: readonly unknown[] = ['ENOTCONN', 'ECONNABORTED', 'ESTALE', 'ETIMEDOUT', 'EHOSTDOWN', 'EHOSTUNREACH']
 const FOLDER = /^[0-9a-f]{2}$/
 const NAME = /^([0-9a-f]{16,100})(\.part)?$/
 
@@ -133,7 +135,8 @@ export function fileContents(options: FileContentsOptions): ContentStore {
         signal?.throwIfAborted()
         const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK, last - first + 1))
         for (let at = first; at <= last; ) {
-          const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, last - at + 1), at)
+          const length = Math.min(buffer.length, last - at + 1)
+          const { bytesRead } = await file.read(buffer, 0, length, at).catch(refuseAbsent)
           if (bytesRead === 0) return
           at += bytesRead
           yield bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead)
@@ -194,7 +197,7 @@ function readAt(descriptor: number, buffer: Uint8Array, at: number, first: numbe
   return new Promise((resolve, reject) => {
     readDescriptor(descriptor, buffer, at, last - first + 1, first, (error, count) => {
       if (error === null) resolve(count)
-      else reject(error)
+      else reject(toHttpError(error))
     })
   })
 }
@@ -236,6 +239,6 @@ function toHttpError(error: unknown): unknown {
   // The error of the source may have a code as well.
   if (syscall === undefined) return error
   if (FULL.includes(code) || isOverQuota(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
-  if (BUSY.includes(code)) return createUnavailableError(error)
+  if (BUSY.includes(code) || AWAY.includes(code)) return createUnavailableError(error)
   return error
 }

@@ -129,16 +129,31 @@ describe('fileContents with a directory that fails', () => {
     },
   )
 
-  it.each(['EMFILE', 'ENFILE', 'EAGAIN'])('answers 503 with Retry-After where the system says %s', async (code) => {
-    const folder = await createFolder()
-    const { put } = await serve(folder)
-    const handle = await open(folder)
-    const write = vi.spyOn(Object.getPrototypeOf(handle), 'write')
+  it.each(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOTCONN', 'ESTALE', 'EHOSTDOWN'])(
+    'answers 503 with Retry-After where the system says %s',
+    async (code) => {
+      const folder = await createFolder()
+      const { put } = await serve(folder)
+      const handle = await open(folder)
+      const write = vi.spyOn(Object.getPrototypeOf(handle), 'write')
+      await handle.close()
+      write.mockRejectedValueOnce(Object.assign(new Error(code), { code, syscall: 'write' }))
+      const answer = await put('/new', createBytes(10_000, 1))
+      expect([answer.status, answer.field('retry-after')]).toEqual([503, '1'])
+      expect((await put('/new', createBytes(10_000, 1))).status).toBe(201)
+    },
+  )
+
+  it('says 503 where the system says ESTALE of a file that is read, and reads it once it does not', async () => {
+    const contents = fileContents({ directory: await createFolder() })
+    const key = createKey()
+    await contents.put(key, stream(createBytes(10, 1)))
+    const handle = await open(tmpdir())
+    const read = vi.spyOn(Object.getPrototypeOf(handle), 'read')
     await handle.close()
-    write.mockRejectedValueOnce(Object.assign(new Error(code), { code, syscall: 'write' }))
-    const answer = await put('/new', createBytes(10_000, 1))
-    expect([answer.status, answer.field('retry-after')]).toEqual([503, '1'])
-    expect((await put('/new', createBytes(10_000, 1))).status).toBe(201)
+    read.mockRejectedValueOnce(Object.assign(new Error('ESTALE'), { code: 'ESTALE', syscall: 'read' }))
+    await expect(readAll(contents, key, 0, 9)).rejects.toMatchObject({ status: 503 })
+    expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
   })
 
   it('passes the error of a source on as it is, whatever its code', async () => {

@@ -11,8 +11,8 @@ const { steps, failing, system } = vi.hoisted(() => ({
   steps: [] as string[],
   /** The folders that cannot be made durable the next time, with the code of the error. */
   failing: new Map<string, string>(),
-  /** Bytes that the system gives at a time. */
-  system: { most: Number.POSITIVE_INFINITY },
+  /** Bytes that the system gives at a time, and the code of the error with which the next read fails. */
+  system: { most: Number.POSITIVE_INFINITY, failure: undefined as string | undefined },
 }))
 
 vi.mock('node:fs/promises', async (load) => {
@@ -43,7 +43,10 @@ vi.mock('node:fs', async (load) => {
   const fs = await load<typeof import('node:fs')>()
   const read = (descriptor: number, buffer: Uint8Array, at: number, length: number, ...rest: unknown[]) => {
     const args = [descriptor, buffer, at, Math.min(length, system.most), ...rest]
-    setTimeout(() => Reflect.apply(fs.read, fs, args), 30)
+    const { failure: code } = system
+    system.failure = undefined
+    if (code === undefined) setTimeout(() => Reflect.apply(fs.read, fs, args), 30)
+    else (rest[1] as (error: Error) => void)(Object.assign(new Error(code), { code, syscall: 'read' }))
   }
   return { ...fs, read }
 })
@@ -84,6 +87,17 @@ it('goes on reading where the system gives less than it was asked for, and ends 
   system.most = 3
   expect(String(await contents.read!(key, 1, 8))).toBe('ome byte')
   expect(String(await contents.read!(key, 5, 20))).toBe('bytes')
+})
+
+it('says 503 where the file system is away when an open file is read, and reads it once it is back', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  const key = createKey()
+  const contents = fileContents({ directory })
+  await contents.put(key, stream(Buffer.from('bytes')))
+  expect(String(await contents.read!(key, 0, 4))).toBe('bytes')
+  system.failure = 'ENOTCONN'
+  await expect((async () => contents.read!(key, 0, 4))()).rejects.toMatchObject({ status: 503 })
+  expect(String(await contents.read!(key, 0, 4))).toBe('bytes')
 })
 
 it('writes where the file system cannot synchronize a folder', async () => {

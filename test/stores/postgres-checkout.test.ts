@@ -89,6 +89,7 @@ describe('createCheckout, how a connection is given back', () => {
     ['that the database has ended for an idle transaction', createRefusal('25P03')],
     ['that the database has ended for a long transaction', createRefusal('25P04')],
     ['to a server that has become a standby', createRefusal('25006')],
+    ['to a standby where SERIALIZABLE is the default', createRefusal('0A000')],
     ['in whose transaction a statement of other code has failed', createRefusal('25P02')],
     ['whose prepared statements other code has discarded', createRefusal('26000')],
   ])('closes a connection %s, and leaves the socket to the pool', async (_, error) => {

@@ -113,7 +113,7 @@ async function expectUnavailable(code: string): Promise<void> {
 }
 
 describe('postgresStore, a statement that may succeed on another connection', () => {
-  it.each(['25P02', '25P03', '25P04', '25006', '26000'])('is 503 (SQLSTATE %s)', expectUnavailable)
+  it.each(['0A000', '25P02', '25P03', '25P04', '25006', '26000'])('is 503 (SQLSTATE %s)', expectUnavailable)
 })
 
 describe('postgresStore, a server that lacks open files, memory or connections', () => {

@@ -204,13 +204,13 @@ async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
 const REPEATABLE: readonly string[] = ['40001', '40P01']
 
 /** The server cannot serve now: it stops, starts, is overloaded, read-only after a failover, or took too long. */
-const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[0234]00|25006|25P0[234]|26000|40...)$/
+const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[0234]00|0A000|25006|25P0[234]|26000|40...)$/
 
 /**
  * The server ends the connection with these (a lost one, a shutdown, the limits of a transaction), or no further statement
- * would do better on it: the server has become a standby, or other code has left a failed transaction, or no statements.
+ * does better on it: it leads to a standby (0A000: SERIALIZABLE), or other code has left a failed transaction, no statements.
  */
-const ENDED = /^(?:08...|57P..|25006|25P0[234]|26000)$/
+const ENDED = /^(?:08...|57P..|0A000|25006|25P0[234]|26000)$/
 
 const DISK_FULL = '53100'
 /** A path that is too long for an index. */
