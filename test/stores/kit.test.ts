@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'tsup'
 import { describe, expect, it, vi } from 'vitest'
+import { claimEnds } from '../../src/conformance/runner.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
@@ -186,6 +187,16 @@ describe('testStore', () => {
       message:
         'A call was never answered: read("/things/1"), call 1 of the case. The case did not come to its end in 30 seconds.',
     })
+  })
+
+  it('names no call as unanswered where all are answered, but too late', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const ends = expect(claimEnds(new Promise(() => {}), new Set())).rejects.toThrow(
+      /^The case did not come to its end in 30 seconds\. No call to the store is open/,
+    )
+    await vi.advanceTimersByTimeAsync(30_000)
+    vi.useRealTimers()
+    await ends
   })
 
   it('names the call that is never answered among those that are (issue 17.31)', async () => {
