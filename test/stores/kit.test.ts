@@ -7,7 +7,7 @@ import { build } from 'tsup'
 import { describe, expect, it, vi } from 'vitest'
 import { claimEnds } from '../../src/conformance/runner.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { isResource, type ListOptions, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'
 import { alwaysStrong } from './mutants/always-strong.ts'
@@ -173,6 +173,21 @@ describe('testStore', () => {
       reopen: () => Promise.reject(new Error('There is nothing to open.')),
     })
     expect((await runKit(create, { durable: false })).failures).toEqual(new Map())
+  })
+
+  it('ends where pages take longer than writes', async () => {
+    const title = 'sees every lasting member once, in order, while many writers are at work'
+    const create = () => {
+      const sound = memoryStore()
+      return {
+        ...sound,
+        async list(collection: string, options: ListOptions) {
+          await new Promise((resolve) => setImmediate(resolve))
+          return sound.list(collection, options)
+        },
+      }
+    }
+    expect((await runKit(create, {}, title)).failures).toEqual(new Map())
   })
 
   it('fails a call that is never answered', async () => {
