@@ -66,11 +66,10 @@ export async function runAndClose(run: () => Promise<void>, close: () => Promise
 }
 
 function describeSilence(open: ReadonlySet<string> | undefined): string {
-  const limit = `in ${CASE_LIMIT / 1000} seconds`
-  const late = `The case did not come to its end ${limit}.`
+  const late = `The case did not come to its end in ${CASE_LIMIT / 1000} seconds.`
   if (open === undefined) return late
   if (open.size > 0) return `A call was never answered: ${[...open].join('; ')}. ${late}`
-  return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
+  return `${late} No call to the store is open: each may have taken too long.`
 }
 
 const METHODS = ['read', 'write', 'create', 'remove', 'list', 'stage'] as const

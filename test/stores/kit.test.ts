@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'tsup'
 import { describe, expect, it, vi } from 'vitest'
+import { claimEnds } from '../../src/conformance/runner.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { isResource, type ListOptions, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'
 import { alwaysStrong } from './mutants/always-strong.ts'
@@ -174,6 +175,21 @@ describe('testStore', () => {
     expect((await runKit(create, { durable: false })).failures).toEqual(new Map())
   })
 
+  it('ends where pages take longer than writes', async () => {
+    const title = 'sees every lasting member once, in order, while many writers are at work'
+    const create = () => {
+      const sound = memoryStore()
+      return {
+        ...sound,
+        async list(collection: string, options: ListOptions) {
+          await new Promise((resolve) => setImmediate(resolve))
+          return sound.list(collection, options)
+        },
+      }
+    }
+    expect((await runKit(create, {}, title)).failures).toEqual(new Map())
+  })
+
   it('fails a call that is never answered', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const title = 'finds nothing at a path that was never written'
@@ -186,6 +202,16 @@ describe('testStore', () => {
       message:
         'A call was never answered: read("/things/1"), call 1 of the case. The case did not come to its end in 30 seconds.',
     })
+  })
+
+  it('names no call as unanswered where all are answered, but too late', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const ends = expect(claimEnds(new Promise(() => {}), new Set())).rejects.toThrow(
+      /^The case did not come to its end in 30 seconds\. No call to the store is open/,
+    )
+    await vi.advanceTimersByTimeAsync(30_000)
+    vi.useRealTimers()
+    await ends
   })
 
   it('names the call that is never answered among those that are (issue 17.31)', async () => {
