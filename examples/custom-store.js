@@ -54,7 +54,7 @@ export function userStore(pool) {
     if (Number(last) > id) return
     // One message is one transaction: the lock holds until its end.
     await query(`SELECT pg_advisory_xact_lock(${LOCK});
-      SELECT setval('users_id_seq', ${id} + 100) FROM users_id_seq WHERE last_value <= ${id}`)
+      SELECT setval('users_id_seq', ${id}::bigint + 100) FROM users_id_seq WHERE last_value <= ${id}`)
   }
 
   return {

@@ -85,6 +85,14 @@ describe('the service over examples/custom-store.js', () => {
     }
   })
 
+  it('takes the largest name of 32 bits, and leaves room behind it', async () => {
+    await pool.query('TRUNCATE users RESTART IDENTITY')
+    const content = { contentType: 'application/json', body: '{"name":"Ada","email":"ada@example.org"}' }
+    const { outcome } = await userStore(pool).write('/users/2147483647', content, { expect: 'any' })
+    expect(outcome).toBe('created')
+    expect((await userStore(pool).create('/users', content)).resource.path).toBe('/users/2147483748')
+  })
+
   it('serves the rows, also those of other programs, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
     const service = createResourceService(userStore(pool), {
