@@ -34,7 +34,7 @@ export function readBytes<E extends Exchange, Result>(
   use: (exchange: E, bytes: Uint8Array) => MaybePromise<Result>,
 ): Promise<Result> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw contentGone(exchange)
+  if (wasRead(exchange)) throw contentGone(exchange)
   const length = declaredLength(exchange)
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
@@ -105,10 +105,10 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw contentGone(exchange)
+  if (wasRead(exchange)) throw contentGone(exchange)
   const blocks = new ByteBlocks()
   let size = 0
-  let ended = false
+  let ended = req.readableEnded
   let failure: unknown
   let wake: (() => void) | undefined
   let willNotify = false
@@ -166,6 +166,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
 
   const length = declaredLength(exchange)
   if (length !== undefined && length > limit) fail(tooLarge(limit))
+  else if (ended) settle()
   else if (req.destroyed) onClose()
   else {
     sendContinue(exchange)

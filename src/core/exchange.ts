@@ -178,7 +178,8 @@ export class Exchange implements RequestView {
       const controller = new AbortController()
       this.#controller = controller
       if (this.hasLeft) controller.abort()
-      else
+      // After the response nothing would take the listener off the connection, which may carry further requests.
+      else if (!this.isClosed)
         this.onClose(() => {
           if (!this.isSent) controller.abort()
         })

@@ -87,14 +87,18 @@ export interface ConsumedBody {
  */
 export function findConsumedBody(exchange: Exchange): ConsumedBody | undefined {
   const req: IncomingMessage & HostRequest = exchange.req
-  if (!wasRead(req)) return undefined
+  if (!wasRead(exchange)) return undefined
   if (req.body !== undefined) return { value: req.body }
   throw contentGone(exchange)
 }
 
-/** Whether the content of a request has been read, or some of it. */
-export function wasRead(req: IncomingMessage): boolean {
-  return req.readableDidRead || req.readableEnded
+/**
+ * Whether the content of a request has been read, or some of it. A request without content has none that could be: a host may
+ * have read it to its end, and with `optimizeEmptyRequests` Node ends it by itself.
+ */
+export function wasRead(exchange: Exchange): boolean {
+  const { req } = exchange
+  return req.readableDidRead || (req.readableEnded && hasBody(exchange))
 }
 
 /** For content that was read before, of which nothing is left: waiting for it would never end. */

@@ -6,6 +6,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { readConditions, wantsDigests } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
+import { hold } from '../core/held-file.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { CLOCK, describeValue } from '../core/option-values.ts'
@@ -218,9 +219,11 @@ function ignoreAbsent(error: unknown): undefined {
 }
 
 function createReader(file: FileHandle, size: number): RangeReader {
+  const close = hold(file)
   return {
     size,
     async *open(first, last) {
+      void close // The file stays open for as long as it can be read.
       // The writer asks for a chunk when the one before has left: one buffer is enough.
       const buffer = Buffer.allocUnsafe(Math.min(CHUNK, last - first + 1))
       for (let at = first; at <= last; ) {
@@ -231,6 +234,6 @@ function createReader(file: FileHandle, size: number): RangeReader {
         at += bytesRead
       }
     },
-    close: () => file.close(),
+    close,
   }
 }

@@ -194,6 +194,35 @@ describe('Exchange', () => {
     await closed
     expect(signal?.aborted).toBe(false)
   })
+
+  it('leaves no listener on the connection when its signal is first asked for after an answer, as by afterCommit', async () => {
+    const signals: AbortSignal[] = []
+    const counts: number[] = []
+    let answered = (): void => {}
+    const handler = createHandler({
+      run(exchange) {
+        const { req, res } = exchange
+        res.once('close', () => {
+          signals.push(exchange.signal)
+          counts.push(req.socket.listenerCount('close'))
+          answered()
+        })
+        return text('done')
+      },
+      forwardErrors: false,
+    })
+    const client = connect(await listen(handler), '127.0.0.1')
+    for (let count = 0; count < 3; count++) {
+      const closed = new Promise<void>((resolve) => (answered = resolve))
+      client.write('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
+      await closed
+    }
+    client.destroy()
+    expect([counts, signals.map(({ aborted }) => aborted)]).toEqual([
+      [counts[0], counts[0], counts[0]],
+      [false, false, false],
+    ])
+  })
 })
 
 describe('addVary', () => {

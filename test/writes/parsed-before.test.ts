@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
+import { mount } from '../../src/adapters/node.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -135,6 +136,46 @@ describe('content of length 0 behind a parser', () => {
     expect((await send(port, 'GET', '/c/1')).json()).toEqual({ id: 1, a: 1 })
     server.close()
     await service.close()
+  })
+})
+
+describe('a request without content', () => {
+  it.each([
+    ['POST', '/c', JSON_TYPE],
+    ['POST', '/c', FORM],
+    ['POST', '/u', { 'Content-Type': 'multipart/form-data; boundary=b' }],
+    ['PUT', '/c/1', JSON_TYPE],
+    ['PUT', '/docs/x', { 'Content-Type': 'text/plain' }],
+    ['PATCH', '/patched', MERGE_PATCH],
+  ])('has one response, whether or not it was read to its end before: %s %s %o', async (method, path, fields) => {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const patched = mount('/patched', patch({ read: () => ({ document: {} }), write: () => {}, onError }))
+
+    async function ask(options: ServerOptions, readBefore: (listener: RequestListener) => RequestListener) {
+      const service = createResourceService(memoryStore(), {
+        resources: {
+          '/c': collection(),
+          '/u': collection({ files: { file: {} } }),
+          '/docs': collection({ types: ['*/*'] }),
+        },
+        onError,
+      })
+      const listener = readBefore((req, res) => patched(req, res, () => service(req, res)))
+      const server = createServer(options, listener).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const answer = await send(port, method, path, { fields })
+      server.close()
+      await service.close()
+      return [answer.status, answer.text]
+    }
+
+    const usual = await ask({}, (listener) => listener)
+    const read = await ask({}, (listener) => (req, res) => void req.resume().on('end', () => listener(req, res)))
+    // From release 24.12 on Node ends it by itself, before anything has been read.
+    const ended = await ask({ optimizeEmptyRequests: true } as ServerOptions, (listener) => listener)
+    expect([read, ended, errors]).toEqual([usual, usual, []])
   })
 })
 
