@@ -22,8 +22,10 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
     exchange.isConditional = true
     return 'proceed'
   }
-  if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
-    requireCondition(conditions, validators, route.context.now())
+  if (route.preconditions === 'required' && !isSafeMethod(method) && method !== 'POST') {
+    if (validators !== undefined) requireCondition(conditions, validators, route.context.now())
+    // What another client puts there before the write needs a condition as well.
+    exchange.isConditional = true
   }
   if (conditions === undefined) return 'proceed'
   // The clock takes 200 instructions, and tags do without it.

@@ -8,6 +8,7 @@ import { formatPath, formatQueryText, parseQueryText } from '../protocol/request
 import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
 import { readContent } from './content.ts'
 import { fitsTarget, formatCursor, type Listing, readListing, requireRoomFor } from './listing.ts'
+import { requireParent } from './neighbouring-paths.ts'
 import { itemEntry, joinEntries, type PageEntry } from './page.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -25,7 +26,7 @@ export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
 export function loadQueriedPage(exchange: ResourceExchange): MaybePromise<void> {
   const { limit } = exchange.action.content!
   return readContent(exchange, limit(exchange.contentType), (exchange, bytes) =>
-    loadListing(exchange, readListing(exchange, decodeText(bytes))),
+    andThen(requireParent(exchange), () => loadListing(exchange, readListing(exchange, decodeText(bytes)))),
   )
 }
 

@@ -91,7 +91,10 @@ export interface RemovalMonitor {
 }
 
 type Removed = Success<200 | 204, { readonly content: JsonValue | undefined }>
-type Removing = Success<202, { readonly operation: Operation<RemovalMonitor> }>
+/** 204: the answer was lost, and the removal is done by now. */
+type Removing =
+  | Success<202, { readonly operation: Operation<RemovalMonitor> }>
+  | Success<204, { readonly content: undefined }>
 
 const REMOVING = [401, 403, 404, 409, 410, 412] as const
 

@@ -51,7 +51,7 @@ function describeFailure(
   headers: readonly HeaderName[],
   context: DocumentContext,
 ): JsonObject {
-  const { components, schemas } = context
+  const { components, schemas, view } = context
   const reason = STATUS_CODES[status]!
   const types = codes.map(problemType)
   // Generators make identifiers of it, which do not begin with a digit.
@@ -61,14 +61,14 @@ function describeFailure(
     ...headers,
   ].join('.')
   // An answer to a condition that failed has no content: the client knows what it asked for.
-  if (status === 412) {
+  if (status === 412 && !view.formatsErrors) {
     const description = `${reason}, without content.`
     return components.add('responses', name, { description, ...describeHeaders(headers, String(status), components) })
   }
   const type = types.length === 1 ? { const: types[0]! } : { enum: types }
   const constants = objectOf({ type, status: { const: status } })
   return components.add('responses', name, {
-    description: `${reason}. Text where Accept takes text only.`,
+    description: view.formatsErrors ? `${reason}.` : `${reason}. Text where Accept takes text only.`,
     ...describeHeaders(headers, String(status), components),
     ...problemContent({ allOf: [schemas.shared('Problem'), constants] }, context),
   })

@@ -56,7 +56,10 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly parent?: boolean
   /** Items on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
-  /** The methods of items. Default: all but POST; of accepting collections GET and DELETE. */
+  /**
+   * The methods of items; files of an item have GET in any case. Default: all but POST; of accepting collections GET and
+   * DELETE.
+   */
   readonly memberMethods?: readonly ('GET' | 'HEAD' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[]
 }
 

@@ -179,6 +179,24 @@ describe('a client whose answer was lost after the server had done its work', ()
     expect(await client.remove(document)).toMatchObject({ ok: false })
   })
 
+  it('takes its own removal for success where that was accepted, and is done by now', async () => {
+    const base = await start(createResourceService(memoryStore(), { resources, https: 'optional' }))
+    let isLost = false
+    const client = createResourceClient<typeof resources>(base, {
+      async fetch(url, options) {
+        const response = await fetch(url, options as RequestInit)
+        if (options.method !== 'DELETE' || isLost) return response
+        isLost = true
+        const statusOf = async () => (await fetch(url, { method: 'HEAD' })).status
+        await expect.poll(statusOf, { timeout: 10_000 }).toBe(410)
+        throw new TypeError('The response is lost.')
+      },
+    })
+    await client.upload('/spool/{name}', { name: 'a' }, 'absent', 'text')
+    const removal = await client.remove('/spool/{name}', { name: 'a' }, 'any')
+    expect(removal).toEqual({ ok: true, status: 204, content: undefined })
+  })
+
   it('takes its own upload for no conflict', async () => {
     const { client, safe } = await open('PUT')
     const content = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251)

@@ -120,6 +120,7 @@ describe('createResourceClient with definitions', () => {
     const done = expectSuccess(await client.wait(created.operation))
     expect(done.document.value).toMatchObject({ id: 1, pages: 3, printed: true, state: 'ready' })
     const removal = expectSuccess(await client.remove('/jobs/{id}', { id: 1 }, 'any'))
+    if (removal.status !== 202) throw new Error(`The removal is answered ${removal.status}.`)
     const removed = expectSuccess(await client.wait(removal.operation, { signal: AbortSignal.timeout(10_000) }))
     expect(removed.document.value).toMatchObject({ state: 'done' })
   })

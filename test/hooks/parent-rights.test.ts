@@ -31,7 +31,7 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     let time = Date.now()
     const resources = {
       '/tasks': collection({ scope, clientIds: true }),
-      '/tasks/{task}/comments': collection({ parent: true, files: { photo: { replaceable: true } } }),
+      '/tasks/{task}/comments': collection({ parent: true, count: true, files: { photo: { replaceable: true } } }),
     }
     const target = await start(createStore(), resources, { now: () => time })
     expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
@@ -50,6 +50,7 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     ['a patch that changes nothing', ['PATCH', '/tasks/1/comments/7', 'application/merge-patch+json', '{"n":1}']],
     ['a replacement', ['PUT', '/tasks/1/comments/7', 'application/json', '{"n":2}']],
     ['a file', ['PUT', '/tasks/1/comments/7/photo', 'image/png', 'png']],
+    ['a query', ['QUERY', '/tasks/1/comments', 'application/x-www-form-urlencoded', 'limit=9']],
   ] as const)('hides the items below it from %s that arrives late', async (_, request) => {
     const { target, handOver } = await startBelow()
     expect(await sendLate(target, request, handOver)).toBe(404)

@@ -326,6 +326,13 @@ describe('the operations of a description', () => {
     expect(describeOne(document()).paths['/a'].put.responses['428']).toBeUndefined()
   })
 
+  it('say nothing of the content of errors that formatError writes', () => {
+    const { components } = describeOne(document(), { formatError: () => ({ status: 412, headers: [], body: 'no' }) })
+    const { Failure: _, ...failures } = components.responses
+    expect(JSON.stringify(failures)).toMatch('"description":"Precondition Failed."')
+    expect(JSON.stringify(failures)).not.toMatch(/without content|text only/)
+  })
+
   it('name the schemes, and whether credentials are needed (issue 21, point 7)', () => {
     const auth = { schemes: [bearer(() => false)] }
     const securityOf = (requireAuth: 'all' | 'writes' | (() => boolean)) => {

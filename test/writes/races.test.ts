@@ -81,6 +81,22 @@ describe('a write under If-Match: * and If-None-Match', () => {
   })
 })
 
+describe("a PUT without a condition under preconditions: 'required'", () => {
+  it.each([
+    ['small', 4],
+    ['large', 100_000],
+  ])('replaces nothing that others put there while its content arrived: %s (RFC 6585 §3)', async (_, size) => {
+    const inner = memoryStore()
+    const theirs = { contentType: 'text/plain', body: 'theirs' }
+    const racing = beforeWrites(inner, () => inner.write('/docs/a', theirs, { expect: 'absent' }))
+    const resources = { '/docs/{name}': document({ preconditions: 'required' }) }
+    const target = await startService({ resources }, racing)
+    const answer = await target.send('PUT', '/docs/a', { body: 'm'.repeat(size) })
+    expect([answer.status, (await target.send('GET', '/docs/a')).text.slice(0, 6)]).toEqual([428, 'theirs'])
+    await target.close()
+  })
+})
+
 describe.each(Object.keys(setups))('parallel writers on %s', (name) => {
   let targets: Target[] = []
   let close = async (): Promise<void> => {}
