@@ -29,7 +29,8 @@ export interface ListOptions {
 export interface Page {
   /**
    * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
-   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once.
+   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once, unless
+   * its own place in the order changes.
    */
   readonly items: readonly StoredResource[]
   /** Cursor of the next page; left out on the last one. */
