@@ -510,6 +510,20 @@ describe('the answers of a description', () => {
     expect(statusesOf(collection({ ids: 'string', clientIds: true, scope }))).toContain('404')
   })
 
+  it('name 410 where removals are remembered, and 404 where something may be missing', () => {
+    const statusesOf = (path: string, definition: ResourceDefinition, options: ServiceOptions = {}) =>
+      Object.keys(describeOne(definition, { openapi: '/b', ...options }).paths[path].get.responses)
+    expect(statusesOf('/a', document({ deletion: 'queued' }))).toContain('410')
+    for (const deletion of ['hard', 'queued'] as const) {
+      expect(statusesOf('/a', document({ deletion, retention: 0 }))).not.toContain('410')
+    }
+    expect(statusesOf('/a', singleton())).toContain('404')
+    // The description is always there, for those who may see it.
+    expect(statusesOf('/b', singleton())).not.toContain('404')
+    const auth = { schemes: [bearer(() => true)], authorize: () => true }
+    expect(statusesOf('/b', singleton(), { auth })).toContain('404')
+  })
+
   it('name 201 of PUT where it restores what was deleted', () => {
     const statusesOf = (definition: ResourceDefinition) =>
       Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
