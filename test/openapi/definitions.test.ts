@@ -532,6 +532,15 @@ describe('the answers of a description', () => {
   })
 })
 
+it('conditions by a date are described where there is one: not for a page, nor for the description', () => {
+  const { paths } = describeAll({ resources: { '/a': collection() }, openapi: '/b' })
+  const datesOf = ({ parameters }: Document): string[] =>
+    parameters.flatMap(({ $ref = '' }) => /If-(?:Unm|M)odified-Since/.exec($ref)?.[0] ?? [])
+  for (const operation of [paths['/a'].get, paths['/a'].post, paths['/b'].get]) expect(datesOf(operation)).toEqual([])
+  expect(datesOf(paths['/a/{id}'].get)).toEqual(['If-Modified-Since', 'If-Unmodified-Since'])
+  expect(datesOf(paths['/a/{id}'].put)).toEqual(['If-Unmodified-Since'])
+})
+
 it('the tag of a collection and its items has the words of the collection', () => {
   expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
 })
