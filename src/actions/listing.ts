@@ -4,7 +4,7 @@ import { formatPath, formatQueryText, parseQueryText } from '../protocol/request
 import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/types.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
-import { QUERY_TYPES, type QueryRules } from './query-rules.ts'
+import { MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import type { Action } from './route.ts'
 import { scopeConditions } from './scope.ts'
@@ -193,8 +193,8 @@ const USUAL_NAME = 48
 
 /** @throws HttpError 400 for a query whose next page might have a target that is too long, which ends the walk midway */
 function requireRoomForNext(exchange: ResourceExchange, { query, target }: Listing, rules: QueryRules): void {
-  const keys = (query?.orderBy ?? []).map(({ property }) => QUERY_TYPES[rules.properties.get(property)!.type].longest)
-  const bytes = BINDING + 4 + USUAL_NAME + keys.reduce((sum, longest) => sum + longest, 0)
+  const keys = (query?.orderBy ?? []).map(({ property }) => rules.properties.get(property)!)
+  const bytes = BINDING + 4 + USUAL_NAME + sizeOfKeys(keys)
   requireRoomFor(exchange, `${target}&after=${'-'.repeat(Math.ceil((bytes * 4) / 3))}`)
 }
 
@@ -213,6 +213,12 @@ export function fitsTarget({ path, route }: ResourceExchange, query: string): bo
   return formatPath(path).length + 1 + query.length <= route.context.maxTargetLength
 }
 
+/** About the most bytes that the keys of an order take in a cursor: those of the longest properties. */
+function sizeOfKeys(properties: readonly QueryProperty[]): number {
+  const sizes = properties.map(({ type }) => QUERY_TYPES[type].longest).sort((a, b) => b - a)
+  return sizes.slice(0, MOST_SORT_KEYS).reduce((sum, size) => sum + size, 0)
+}
+
 /** The query of a next page, before its cursor. */
 const LONGEST_QUERY = '?limit=999999999&after='
 
@@ -223,12 +229,15 @@ const LONGEST_QUERY = '?limit=999999999&after='
 export function wherePageFollows(load: Action['load']): Action['load'] {
   return (exchange) => {
     const { collection, name } = splitPath(exchange.path)
-    const { authorize, context } = exchange.route
-    const size = Buffer.byteLength(name)
+    const { authorize, context, indexing } = exchange.route
+    const length = Buffer.byteLength(name)
     // Where maxTargetLength is small, the names are not to blame.
-    if (size <= USUAL_NAME) return load(exchange)
+    if (length <= USUAL_NAME) return load(exchange)
+    const properties = [...(indexing?.query?.properties.values() ?? [])]
+    const size = length + sizeOfKeys(properties)
     // A page may have to end behind an item that the client may not see.
-    const cursor = ((BINDING + (authorize === undefined ? size : sealedSize(size))) * 4) / 3
+    const isOpen = authorize === undefined && !properties.some(({ isSensitive }) => isSensitive)
+    const cursor = ((BINDING + (isOpen ? size : sealedSize(size))) * 4) / 3
     if (formatPath(collection).length + LONGEST_QUERY.length + cursor <= context.maxTargetLength) return load(exchange)
     throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The name is too long for an item of a list.' })
   }

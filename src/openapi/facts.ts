@@ -133,7 +133,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
       answer: route.deleteResponse,
     },
     remembersRemoval:
-      !['singleton', 'description', 'operation'].includes(kind) && !(deletion === 'hard' && route.retention === 0),
+      !['singleton', 'description', 'operation'].includes(kind) && (deletion === 'soft' || route.retention !== 0),
     hasParent: route.hasParent,
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,

@@ -29,7 +29,8 @@ export interface ListOptions {
 export interface Page {
   /**
    * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
-   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once.
+   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once, unless
+   * its own place in the order changes.
    */
   readonly items: readonly StoredResource[]
   /** Cursor of the next page; left out on the last one. */
@@ -195,9 +196,9 @@ export interface ListPosition {
   readonly name: string
 }
 
-/** The cursor that stands behind a position. */
+/** The cursor that stands behind a position: no longer than its values, since it is a part of a target. */
 export function formatPosition({ keys, name }: ListPosition): string {
-  return JSON.stringify([...keys, name])
+  return [...keys.map((key) => (typeof key === 'string' ? `"${key}` : String(key))), name].join('\0')
 }
 
 /**
@@ -205,19 +206,18 @@ export function formatPosition({ keys, name }: ListPosition): string {
  * @throws HttpError 400 for what is not a position in the order of the query
  */
 export function parsePosition(cursor: string, { orderBy }: ListQuery): ListPosition {
-  const parts = parseArray(cursor)
-  const name = parts?.at(-1)
-  const keys = parts?.slice(0, -1) ?? []
-  if (typeof name !== 'string' || keys.length !== orderBy.length || !keys.every(isValue)) {
+  const parts = cursor.split('\0')
+  const keys = parts.splice(0, orderBy.length).map(parseKey)
+  if (parts.length === 0 || !keys.every(isValue)) {
     throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
   }
-  return { keys, name }
+  return { keys, name: parts.join('\0') }
 }
 
-function parseArray(text: string): readonly IndexedValue[] | undefined {
+function parseKey(text: string): unknown {
+  if (text.startsWith('"')) return text.slice(1)
   try {
-    const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -510,12 +510,35 @@ describe('the answers of a description', () => {
     expect(statusesOf(collection({ ids: 'string', clientIds: true, scope }))).toContain('404')
   })
 
+  it('name 410 where removals are remembered, and 404 where something may be missing', () => {
+    const statusesOf = (path: string, definition: ResourceDefinition, options: ServiceOptions = {}) =>
+      Object.keys(describeOne(definition, { openapi: '/b', ...options }).paths[path].get.responses)
+    expect(statusesOf('/a', document({ deletion: 'queued' }))).toContain('410')
+    for (const deletion of ['hard', 'queued'] as const) {
+      expect(statusesOf('/a', document({ deletion, retention: 0 }))).not.toContain('410')
+    }
+    expect(statusesOf('/a', singleton())).toContain('404')
+    // The description is always there, for those who may see it.
+    expect(statusesOf('/b', singleton())).not.toContain('404')
+    const auth = { schemes: [bearer(() => true)], authorize: () => true }
+    expect(statusesOf('/b', singleton(), { auth })).toContain('404')
+  })
+
   it('name 201 of PUT where it restores what was deleted', () => {
     const statusesOf = (definition: ResourceDefinition) =>
       Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
     expect(statusesOf(collection({ clientIds: false, deletion: 'soft' }))).toContain('201')
     expect(statusesOf(collection({ clientIds: false }))).not.toContain('201')
   })
+})
+
+it('conditions by a date are described where there is one: not for a page, nor for the description', () => {
+  const { paths } = describeAll({ resources: { '/a': collection() }, openapi: '/b' })
+  const datesOf = ({ parameters }: Document): string[] =>
+    parameters.flatMap(({ $ref = '' }) => /If-(?:Unm|M)odified-Since/.exec($ref)?.[0] ?? [])
+  for (const operation of [paths['/a'].get, paths['/a'].post, paths['/b'].get]) expect(datesOf(operation)).toEqual([])
+  expect(datesOf(paths['/a/{id}'].get)).toEqual(['If-Modified-Since', 'If-Unmodified-Since'])
+  expect(datesOf(paths['/a/{id}'].put)).toEqual(['If-Unmodified-Since'])
 })
 
 it('the tag of a collection and its items has the words of the collection', () => {

@@ -75,13 +75,13 @@ async function attack({ send }: Served): Promise<readonly string[]> {
   const first = await ask('GET', '/notes?sort=level&limit=1')
   const cursor = new URL(linkOf(first.field('Link'), 'next')!, 'http://demo.test').searchParams.get('after')!
   const binding = Buffer.from(cursor, 'base64url').subarray(0, 12)
-  for (const position of ['[0,"1"]', '[49,"1"]', '[50,"2"]', '[51,"0"]', '[null,"2"]', '["x","2"]', '[1e300,"2"]']) {
-    const forged = Buffer.concat([binding, Buffer.from(position)]).toString('base64url')
+  for (const position of ['0 1', '49 1', '50 2', '51 0', 'null 2', '"x 2', '1e300 2']) {
+    const forged = Buffer.concat([binding, Buffer.from(position.replace(' ', '\0'))]).toString('base64url')
     await ask('GET', `/notes?sort=level&limit=1&count=true&after=${forged}`)
   }
   const key = JSON.stringify([[{ property: '/owner', operator: 'in', values: ['ada'] }], [], false])
   const other = createHash('sha256').update(key).digest().subarray(0, 12)
-  await ask('GET', `/notes?after=${Buffer.concat([other, Buffer.from('["0"]')]).toString('base64url')}`)
+  await ask('GET', `/notes?after=${Buffer.concat([other, Buffer.from('0')]).toString('base64url')}`)
 
   // By what single requests tell of the item.
   for (const [method, fields, body] of [

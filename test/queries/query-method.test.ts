@@ -266,7 +266,7 @@ describe('QUERY (RFC 10008)', () => {
     expect(cursor.includes(createHash('sha256').update(guess).digest().subarray(0, 12))).toBe(false)
     expect(idsOf((await send('QUERY', next, [FORM], 'ssn=1&limit=1')).text)).toEqual([2])
     expect((await send('QUERY', next, [FORM], 'ssn=2&limit=1')).status).toBe(400)
-    const bare = Buffer.concat([cursor.subarray(0, 12), Buffer.from('["1"]')]).toString('base64url')
+    const bare = Buffer.concat([cursor.subarray(0, 12), Buffer.from('1')]).toString('base64url')
     expect((await send('QUERY', `/people?after=${bare}`, [FORM], 'ssn=1')).status).toBe(400)
   })
 

@@ -200,4 +200,23 @@ describe('a query whose next page might have a target that is too long', () => {
     expect((await send('GET', `/${'u'.repeat(10)}/tasks?${values}`)).status).toBe(200)
     expect((await send('GET', `/${'%C3%BC'.repeat(10)}/tasks?${values}`)).status).toBe(400)
   })
+
+  it('does not depend on what the text of an item is: a quotation mark or a control character counts once', async () => {
+    const { send } = await serve(memoryStore(), { resources: { '/tasks': collection({ query: QUERY }) } })
+    for (const character of ['\u0001', '"', '\n', 'x']) {
+      const body = JSON.stringify({ status: character.repeat(256) })
+      expect((await send('POST', '/tasks', ['Content-Type: application/json'], body)).status).toBe(201)
+    }
+    const lengths: number[] = []
+    const seen: unknown[] = []
+    for (let target: string | undefined = '/tasks?sort=status&limit=1'; target !== undefined; ) {
+      const page = await send('GET', target)
+      expect(page.status).toBe(200)
+      seen.push(...idsOf(page.text))
+      target = linkOf(page.field('Link'), 'next')
+      if (target !== undefined) lengths.push(target.length)
+    }
+    expect(seen).toEqual([1, 3, 2, 4])
+    expect(new Set(lengths).size).toBe(1)
+  })
 })

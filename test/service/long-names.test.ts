@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { Answer } from '../support/answer.ts'
 import { serve } from './serve.ts'
 
 const JSON_TYPE = ['Content-Type: application/json']
+const FORM = 'Content-Type: application/x-www-form-urlencoded'
 
 it.each([
   ['plain', collection({ ids: 'string' })],
@@ -54,6 +56,29 @@ it('a list is walked past the longest name where a page has to end behind it, be
   const next = /<([^>]*)>; rel="next"/.exec(page.field('Link') ?? '')![1]!
   expect(next.length).toBeGreaterThan(2000)
   expect(JSON.parse((await send('GET', next)).text)).toMatchObject([{ id: 'b' }])
+})
+
+it.each([
+  ['text', collection({ ids: 'string', query: { title: 'string', place: 'string' } })],
+  ['sensitive text', collection({ ids: 'string', query: { title: { type: 'string', sensitive: true } } })],
+])('a list in an order is walked by QUERY past the longest name that PUT takes: by %s', async (_, notes) => {
+  const { send } = await serve(memoryStore(), { resources: { '/notes': notes } })
+  const body = JSON.stringify({ title: 't'.repeat(256), place: 'p'.repeat(256) })
+  const put = async (name: string) => (await send('PUT', `/notes/${name}`, JSON_TYPE, body)).status
+  let length = 1500
+  while ((await put('a'.repeat(length))) !== 201) length -= 20
+  expect(length).toBeGreaterThan(700)
+  expect(await put('b')).toBe(201)
+  const names: string[] = []
+  for (let next: string | undefined = '/notes'; next !== undefined; ) {
+    // The link is a target for GET where it has the query, and otherwise one for the same content.
+    const isWhole: boolean = next.includes('sort=')
+    const page: Answer = isWhole ? await send('GET', next) : await send('QUERY', next, [FORM], 'sort=title&limit=1')
+    expect(page.status).toBe(200)
+    names.push(...JSON.parse(page.text).map(({ id }: { id: string }) => id))
+    next = /<([^>]*)>; rel="next"/.exec(page.field('Link') ?? '')?.[1]
+  }
+  expect(names).toEqual(['a'.repeat(length), 'b'])
 })
 
 it('a name that is long for its escapes alone is taken', async () => {

@@ -98,14 +98,14 @@ const MUTANTS = [
     'trustsCursors',
     orders.trustsCursors,
     'answers any cursor of a query, also a tampered one, with members that match or an HttpError below 500',
-    'The cursor "" makes a query fail with SyntaxError: Unexpected end of JSON input.',
+    'The cursor "\\u0000" makes a query fail with SyntaxError: Unexpected end of JSON input.',
   ],
   ['refusesLongNames', orders.refusesLongNames, 'goes on behind a member with any name and any value', 'Bad Request'],
   [
     'trustingPage',
     orders.trustingPage,
     'answers any cursor of a query, also a tampered one, with members that match or an HttpError below 500',
-    'The cursor "[1,\\"1\\"]" makes a query fail with AssertionError [ERR_ASSERTION]: The cursor "[1,\\"1\\"]" shows a member that does not match..',
+    'shows a member that does not match.',
   ],
   [
     'alwaysMore',

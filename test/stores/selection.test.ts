@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/lists.ts'
+import { type CollectionIndex, type Condition, formatPosition, type OrderKey } from '../../src/stores/lists.ts'
 import { planPage } from '../../src/stores/sql/queries/page.ts'
 import { createWindowRunner, type WindowItem } from '../support/window-runner.ts'
 
@@ -165,7 +165,7 @@ describe('the selection of members of a large collection', () => {
           const all = filterAndSort({ where, orderBy })
           for (const value of [3, 7, 12, 20, 25]) {
             // Of the members with this value none is before the cursor.
-            const cursor = JSON.stringify([value, ...orderBy.slice(1).map(() => 'z'), '0'])
+            const cursor = formatPosition({ keys: [value, ...orderBy.slice(1).map(() => 'z')], name: '0' })
             const sign = direction === 'ascending' ? 1 : -1
             const behind = all.filter((name) => sign * (Number(name) - value) >= 0)
             const { pages } = readPages({ where, orderBy }, 4, cursor)

@@ -169,6 +169,11 @@ export const queryPages: readonly Case[] = [
       ...['', '0', '[', '[]', '{}', 'null', '[[]]', '["1"]', '[1]', '[1,"1"]', '[1,2,"3"]', '[1,2,3,"4"]', '"1"'],
       ...texts,
       ...parts.flatMap((part) => [`[${part}]`, `[${part},"1"]`, `[1,${part}]`, `[${part},${part},"1"]`]),
+      ...[...parts, ...texts.map((text) => `"${text}`)].flatMap((part) => [
+        `${part}\0a`,
+        `1\0${part}`,
+        `${part}\0${part}\0a`,
+      ]),
       ...['[1,"1",'.repeat(2000), `${'['.repeat(5000)}1${']'.repeat(5000)}`],
       ...given.flatMap(({ next = '' }) => [next, next.slice(1), `${next} `, next.toUpperCase()]),
       ...given.map(({ next = '' }) => next.replace(/\d/, '1e9')),

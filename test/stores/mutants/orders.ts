@@ -72,8 +72,9 @@ export const skipsTies = naive(() => ({
 }))
 export const trustsCursors = naive(() => ({
   parse: (cursor) => {
-    const parts = JSON.parse(cursor)
-    return { keys: parts.slice(0, -1), name: parts.at(-1) }
+    const parts = cursor.split('\0')
+    const keys = parts.slice(0, -1).map((part) => (part.startsWith('"') ? part.slice(1) : JSON.parse(part)))
+    return { keys, name: parts.at(-1)! }
   },
 }))
 export const refusesLongNames = naive(() => ({
