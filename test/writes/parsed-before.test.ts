@@ -179,6 +179,43 @@ describe('a request without content', () => {
   })
 })
 
+describe('content that is gone, where `req.body` holds what is neither JSON nor a form', () => {
+  const FORM_DATA = { 'Content-Type': 'multipart/form-data; boundary=b' }
+  const TEXT = { 'Content-Type': 'text/plain' }
+
+  it.each([
+    ['PUT', '/docs/x', TEXT, {}],
+    ['PUT', '/docs/x', { 'Content-Type': 'image/png' }, {}],
+    ['PUT', '/docs/x', FORM_DATA, { title: 'T' }],
+    ['POST', '/docs', FORM_DATA, { title: 'T' }],
+    ['POST', '/notes', TEXT, {}],
+    ['POST', '/notes', FORM, new URLSearchParams('text=T')],
+  ])('is 500 with an error that says so, and changes nothing: %s %s %o', async (method, path, fields, body) => {
+    const errors: unknown[] = []
+    const store = memoryStore()
+    const service = createResourceService(store, {
+      resources: {
+        '/docs': collection({ types: ['*/*'] }),
+        '/notes': collection({ textProperty: 'text' }),
+      },
+      onError: (error) => errors.push(error),
+    })
+    // As in Express 4, whose parsers leave `{}` for the content of every type, before another middleware reads it.
+    const server = createServer((req, res) => {
+      req.resume().on('end', () => service(Object.assign(req, { body }), res))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const answer = await send(port, method, path, { fields, body: 'text=T' })
+    expect([answer.status, String(errors[0])]).toEqual([500, expect.stringContaining('req.body does not hold it')])
+    expect([(await store.list('/docs', { limit: 1 })).items, (await store.list('/notes', { limit: 1 })).items]).toEqual(
+      [[], []],
+    )
+    server.close()
+    await service.close()
+  })
+})
+
 describe('text that a parser has decoded from another charset', () => {
   it('is stored as UTF-8, and says so (RFC 9110 §8.3.2)', async () => {
     const service = createResourceService(memoryStore(), {
