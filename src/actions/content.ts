@@ -39,7 +39,7 @@ export function readContent<Result>(
 ): MaybePromise<Result> {
   const consumed = findConsumed(exchange)
   if (consumed !== undefined) {
-    const bytes = encodeConsumed(consumed.value, exchange.contentType, limit)
+    const bytes = encodeConsumed(consumed.value, exchange, limit)
     exchange.keyed?.fingerprint.addWhole(bytes)
     return use(exchange, bytes)
   }
@@ -71,7 +71,7 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
   const { contentCodings } = exchange.route.context
   const consumed = findConsumed(exchange)
   const tap = (source: AsyncIterable<Uint8Array>) => exchange.keyed?.fingerprint.tap(source) ?? source
-  if (consumed !== undefined) return tap(streamConsumed(consumed.value, exchange.contentType, limit))
+  if (consumed !== undefined) return tap(streamConsumed(consumed.value, exchange, limit))
   const coding = checkContentCoding(exchange.field('content-encoding'), contentCodings)
   if (coding === undefined) return tap(streamBytes(exchange, limit))
   return decodeStream(tap(streamBytes(exchange, Number.POSITIVE_INFINITY)), coding, { limit })
@@ -94,7 +94,7 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
   const consumed = findConsumed(exchange)
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
-    exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange.contentType, limits.bodySize))
+    exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange, limits.bodySize))
     return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
   }
   return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) => {

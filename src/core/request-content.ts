@@ -93,18 +93,21 @@ export function findConsumedBody(exchange: Exchange): ConsumedBody | undefined {
 }
 
 /**
- * Whether the content of a request has been read, or some of it. A request without content has none that could be: a host may
- * have read it to its end, and with `optimizeEmptyRequests` Node ends it by itself.
+ * Whether the content of a request has been read, or some of it, or is text that a host has Node decode from it. A request without
+ * content has none that could be: a host may have read it to its end, and with `optimizeEmptyRequests` Node ends it by itself.
  */
 export function wasRead(exchange: Exchange): boolean {
   const { req } = exchange
-  return req.readableDidRead || (req.readableEnded && hasBody(exchange))
+  return req.readableDidRead || ((req.readableEnded || typeof req.readableEncoding === 'string') && hasBody(exchange))
 }
 
 /** For content that was read before, of which nothing is left: waiting for it would never end. */
 export function contentGone(exchange: Exchange): Error {
   // Node reads, and drops, what a stream of HTTP/2 has not given when its client resets it.
   if (exchange.hasLeft) return new RequestAborted()
+  if (typeof exchange.req.readableEncoding === 'string') {
+    return new TypeError('req.setEncoding was called before http-resource-service saw the request: its bytes are lost.')
+  }
   return new TypeError(
     'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
       'Mount the service before the body parser, or let the parser set req.body.',

@@ -23,8 +23,8 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
   /** The most bytes of content that is not parsed: of one file, in a form too. Default `Infinity`. */
   readonly maxSize?: number
   /**
-   * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name.
-   * Default: none.
+   * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name, which JSON
+   * resources do not send. Default: none.
    */
   readonly storedHeaders?: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Media ranges that browsers may show in place although they can run scripts in this origin. Default: none. */

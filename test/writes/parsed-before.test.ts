@@ -179,6 +179,70 @@ describe('a request without content', () => {
   })
 })
 
+describe('content that is gone, where `req.body` holds what is neither JSON nor a form', () => {
+  const FORM_DATA = { 'Content-Type': 'multipart/form-data; boundary=b' }
+  const TEXT = { 'Content-Type': 'text/plain' }
+
+  it.each([
+    ['PUT', '/docs/x', TEXT, {}],
+    ['PUT', '/docs/x', { 'Content-Type': 'image/png' }, {}],
+    ['PUT', '/docs/x', FORM_DATA, { title: 'T' }],
+    ['POST', '/docs', FORM_DATA, { title: 'T' }],
+    ['POST', '/notes', TEXT, {}],
+    ['POST', '/notes', FORM, new URLSearchParams('text=T')],
+  ])('is 500 with an error that says so, and changes nothing: %s %s %o', async (method, path, fields, body) => {
+    const errors: unknown[] = []
+    const store = memoryStore()
+    const service = createResourceService(store, {
+      resources: {
+        '/docs': collection({ types: ['*/*'] }),
+        '/notes': collection({ textProperty: 'text' }),
+      },
+      onError: (error) => errors.push(error),
+    })
+    // As in Express 4, whose parsers leave `{}` for the content of every type, before another middleware reads it.
+    const server = createServer((req, res) => {
+      req.resume().on('end', () => service(Object.assign(req, { body }), res))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const answer = await send(port, method, path, { fields, body: 'text=T' })
+    expect([answer.status, String(errors[0])]).toEqual([500, expect.stringContaining('req.body does not hold it')])
+    expect([(await store.list('/docs', { limit: 1 })).items, (await store.list('/notes', { limit: 1 })).items]).toEqual(
+      [[], []],
+    )
+    server.close()
+    await service.close()
+  })
+})
+
+describe('content that a host has Node decode with `req.setEncoding`', () => {
+  it('is 500 with an error that says so, and is not stored', async () => {
+    const errors: unknown[] = []
+    const service = createResourceService(memoryStore(), {
+      resources: { '/docs': collection({ types: ['*/*'] }), '/c': collection({ files: { file: {} } }) },
+      onError: (error) => errors.push(error),
+    })
+    const server = createServer((req, res) => service(req.setEncoding('utf8'), res)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const upload = multipartOf([{ name: 'file', filename: 'a', content: 'xyz' }])
+    for (const [method, path, options] of [
+      ['PUT', '/docs/a', { fields: { 'Content-Type': 'image/png' }, body: Buffer.from([0x89, 0xff]) }],
+      ['PUT', '/docs/a', { fields: { 'Content-Type': 'text/plain' }, body: 'abc', chunked: true }],
+      ['POST', '/c', { fields: JSON_TYPE, body: '{}' }],
+      ['POST', '/c', upload],
+    ] as const) {
+      expect([method, path, (await send(port, method, path, options)).status]).toEqual([method, path, 500])
+      expect(String(errors.pop())).toContain('req.setEncoding was called')
+    }
+    expect((await send(port, 'GET', '/docs/a')).status).toBe(404)
+    expect((await send(port, 'POST', '/c', { fields: FORM })).status).toBe(201)
+    server.close()
+    await service.close()
+  })
+})
+
 describe('text that a parser has decoded from another charset', () => {
   it('is stored as UTF-8, and says so (RFC 9110 §8.3.2)', async () => {
     const service = createResourceService(memoryStore(), {
