@@ -62,7 +62,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   const [offset, length] = rangeOf(answer)
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
-  const isCoded = headers.get('content-encoding') !== null
+  const isCoded = !!headers.get('content-encoding')
   let size = isCoded ? undefined : length
   let reader = answer.reader
   const giveUp = async () => reader?.cancel()
@@ -82,7 +82,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
           isBroken = true
           cause = error
         }
-        if (piece?.value !== undefined) {
+        if (piece?.value) {
           at += piece.value.length
           failures = 0
           onProgress?.(at, size)
@@ -138,7 +138,7 @@ async function request(call: Call, from: DownloadOptions['resume']): Promise<Ans
   const headers = from ? { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag } : {}
   const answer = await call.send(call, { method: 'GET', headers, isStream: true })
   const { target, reader } = answer
-  if (target === undefined || !reader) return answer
+  if (!target || !reader) return answer
   let isKept = false
   try {
     const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })

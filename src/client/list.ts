@@ -67,7 +67,7 @@ export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown>
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
       yield { ok: true, status: 200, items, total: /^\d+$/.test(total) ? Number(total) : undefined }
       const target = findNext(answer.headers.get('link'))
-      const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)
+      const following: string | undefined = target && resolveReference(answer, target)
       if (count === keepAt) {
         kept = next
         keepAt *= 2

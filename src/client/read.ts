@@ -50,7 +50,7 @@ export async function getJson(call: Call): Promise<Answer> {
   // Only answers with a tag are kept.
   let answer = await request(known ? { 'If-None-Match': known.headers.get('etag')! } : {})
   // The tag of another resource is of no use. Under this condition, which always holds, the service does not redirect.
-  if (answer.target !== undefined) answer = await request(conditionOn('any'))
+  if (answer.target) answer = await request(conditionOn('any'))
   if (answer.status === 304 && known) {
     cache.keep(known)
     return known
@@ -75,9 +75,8 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
   const { cache, url } = call
   cache.forget(url)
   const location = headers.get('content-location')
-  const isRepresentation =
-    location !== null && URL.canParse(location, answer.url) && new URL(location, answer.url).href === url
-  if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
+  const isRepresentation = location && URL.canParse(location, answer.url) && new URL(location, answer.url).href === url
+  if ((status === 200 || status === 201) && isRepresentation && headers.get('etag')) {
     return describeDocument(answer, url)
   }
   const reading = getJson(call).then((current) => {
@@ -104,7 +103,7 @@ export function createTagCache(size: number): TagCache {
     find: (url) => answers.get(url),
     keep(answer) {
       answers.delete(answer.url)
-      if (answer.headers.get('etag') === null || answer.text.length > maxLength) return
+      if (!answer.headers.get('etag') || answer.text.length > maxLength) return
       answers.set(answer.url, answer)
       if (answers.size > size) answers.delete(answers.keys().next().value!)
     },
@@ -121,7 +120,7 @@ export async function waitForEnd(call: Call, retryAfter: number | undefined): Pr
   /** However soon the server wants to be asked again. */
   const shortestPause = 100
   const signal = call.options?.signal
-  if (retryAfter !== undefined) await pause(retryAfter, signal)
+  if (retryAfter) await pause(retryAfter, signal)
   while (true) {
     const answer = await getJson(call)
     if (answer.status !== 200) return refuse(answer, READING)

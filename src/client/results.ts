@@ -199,6 +199,6 @@ export function conditionOn(match: ResourceHandle | 'any' | 'absent'): Readonly<
   if (match === 'absent') return { 'If-None-Match': '*' }
   const { entityTag, lastModified } = match
   if (entityTag?.startsWith('"')) return { 'If-Match': entityTag }
-  if (lastModified !== undefined) return { 'If-Unmodified-Since': lastModified }
+  if (lastModified) return { 'If-Unmodified-Since': lastModified }
   throw new TypeError('The document has neither a strong ETag nor Last-Modified.')
 }

@@ -172,25 +172,28 @@ export type CreateResult<Types extends PathTypes, Item extends string> =
         : Created<Types, Item>)
   | Failure<(typeof CREATING)[number]>
 
+/** A random key. Browsers have `randomUUID` on pages of https and of the same machine only. */
+const createKey = () => crypto.getRandomValues(new Uint8Array(16)).join('')
+
 export async function createItem(
   call: Call<CreateOptions>,
   path: string,
   content: unknown,
 ): Promise<CreateResult<AnyPath, string>> {
-  const { key = crypto.randomUUID(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
+  const { key = createKey(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
   const form = isForm(content) ? content : undefined
   const blob = isBlob(content) || ArrayBuffer.isView(content) ? toBlob(content) : undefined
   const type = form ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
   const answer = await call.send(call, {
     method: 'POST',
-    headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
+    headers: { 'Idempotency-Key': key, ...(type && { 'Content-Type': type }) },
     content: { body: form ?? blob ?? formatJson(content) },
     isRepeatable: repeat,
   })
   const { status } = answer
   if (status !== 201 && status !== 202) return refuse(answer, CREATING)
   const location = answer.headers.get('location')
-  if (location === null) throw createError(answer, 'The response has no Location.')
+  if (!location) throw createError(answer, 'The response has no Location.')
   const created = resolveReference(answer, location)
   if (status === 202) return { ok: true, status, url: created, operation: describeOperation(answer, created) }
   if (blob) return { ok: true, status, url: created }

@@ -37,7 +37,7 @@ export function describeResponses(facts: Facts, method: DescribedMethod, context
     responses[status] = describeFailure(status, codes, headers, context)
   }
   responses['default'] = components.add('responses', ['Failure', ...lifecycle].join('-'), {
-    description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen; 421 has no content.`,
+    description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen; 421 may have no content.`,
     ...describeHeaders(['Retry-After', ...lifecycle], 'default', components),
     ...problemContent(schemas.shared('Problem'), context),
   })

@@ -68,7 +68,9 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
+    // Unlike a page at 127.0.0.1, one of http at a name is not a secure context.
+    const args = ['--no-sandbox', '--host-resolver-rules=MAP intranet.test 127.0.0.1']
+    browser = await chromium.launch({ executablePath: executablePath!, args })
   })
 
   afterAll(async () => {
@@ -107,6 +109,19 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     })
     expect(seen.sent.at(-1)).toEqual([3_000_000, 3_000_000])
     expect(seen.sent.length).toBeGreaterThan(1)
+    await page.close()
+  })
+
+  it('creates on a page of http, where browsers have no randomUUID', async () => {
+    const page = await browser.newPage()
+    await page.goto(origin.replace('127.0.0.1', 'intranet.test'))
+    await page.waitForFunction('globalThis.client')
+    const seen = await page.evaluate(async () => {
+      const { createResourceClient } = (globalThis as unknown as { client: typeof Client }).client
+      const { status } = await createResourceClient('/').create('/users', { name: 'Ada' })
+      return { isSecureContext, status }
+    })
+    expect(seen).toEqual({ isSecureContext: false, status: 201 })
     await page.close()
   })
 

@@ -333,6 +333,19 @@ describe('the operations of a description', () => {
     expect(JSON.stringify(failures)).not.toMatch(/without content|text only/)
   })
 
+  it('say that 421 may have no content: for a Host that is not served it has none, for another scheme a problem', async () => {
+    const options: ServiceOptions = { resources: { '/a': document() }, allowedHosts: ['a.test'] }
+    const { components } = describeAll(options)
+    expect(components.responses.Failure.description).toMatch(/; 421 may have no content\.$/)
+    const { send } = await serve(memoryStore(), options)
+    const ask = (target: string, host: string) => send('GET', target, [`Host: ${host}`, 'Connection: close'])
+    const answers = [await ask('/a', 'b.test'), await ask('https://a.test/a', 'a.test')]
+    expect(answers.map(({ status, text }) => [status, text === ''])).toEqual([
+      [421, true],
+      [421, false],
+    ])
+  })
+
   it('name the schemes, and whether credentials are needed (issue 21, point 7)', () => {
     const auth = { schemes: [bearer(() => false)] }
     const securityOf = (requireAuth: 'all' | 'writes' | (() => boolean)) => {
