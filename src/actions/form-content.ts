@@ -2,14 +2,14 @@ import { collectFields, type FilePart, type FormField, parseForm } from '../body
 import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { splitMultipart } from '../body-types/multipart-parser.ts'
-import { decodeText } from '../body-types/text.ts'
+import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { parsePointer } from '../patch-formats/json-pointer.ts'
-import type { MediaType } from '../protocol/media-type.ts'
+import { isJsonType, type MediaType, parseMediaType, withoutCharset } from '../protocol/media-type.ts'
 import {
   discardContent,
   holdSmall,
@@ -102,9 +102,10 @@ function createForm(exchange: ResourceExchange) {
       fingerprint?.addField(field)
     },
     expect: ({ name }: FileHead) => requireKnownFile(name, collection, files),
-    addFile({ name, filename, contentType }: FileHead, { body, size }: TakenContent) {
+    addFile({ name, filename, contentType: sentType }: FileHead, { body, size }: TakenContent) {
       // What a browser sends for a file input in which nothing was chosen.
       if (filename === undefined && size === 0) return
+      const contentType = typeOfFile(sentType)
       const facts = { name: filename ?? name, type: contentType, size }
       const describe = collection.files === 'any' ? undefined : collection.files.get(name)?.describe
       const summary = summarizeFile(describe, facts)
@@ -116,6 +117,15 @@ function createForm(exchange: ResourceExchange) {
       return complete(exchange, fields, files)
     },
   }
+}
+
+/** The type of a file, as PUT of it stores it: JSON has no charset (RFC 8259 §11). */
+function typeOfFile(sent: string): string {
+  const type = parseMediaType(sent)
+  if (type === undefined || !isJsonType(type.essence)) return sent
+  const charset = type.parameters.get('charset')
+  const isKept = charset === undefined ? type.parameters.size > 0 : !isUtf8Charset(charset)
+  return isKept ? sent : withoutCharset(type)
 }
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */

@@ -3,7 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
 import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/types.ts'
-import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
+import { type ParsedQuery, parseLimit, parseQuery, refuseParameters } from './parse-query.ts'
 import { MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import type { Action } from './route.ts'
@@ -52,9 +52,9 @@ function readPlain(exchange: ResourceExchange): Listing {
   const shared = { query, counting: undefined, key, cursorKey: key, isQueried: false, target: '', isSecret: false }
   if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
   const { query: parameters } = exchange
-  const limit = Math.min(max, parseLimit(takeParameter(parameters, 'limit')) ?? usual)
+  const limit = Math.min(max, parseLimit(takeParameter(parameters, 'limit'), refuseParameter) ?? usual)
   const cursor = takeParameter(parameters, 'after')
-  if (cursor === null) return { ...shared, limit, after: undefined, sentAfter: undefined }
+  if (cursor === undefined) return { ...shared, limit, after: undefined, sentAfter: undefined }
   return { ...shared, limit, after: openBound(cursor, key), sentAfter: cursor }
 }
 
@@ -97,7 +97,7 @@ function parseContent({ route }: ResourceExchange, content: string): ReturnType<
   const parameters = parseQueryText(content)
   const mayShowHidden = route.deletion === 'soft' && route.authorize !== undefined
   if (mayShowHidden && parameters.some(({ name }) => name === 'deleted')) {
-    refuseParameters([{ parameter: 'deleted', detail: 'deleted is sent in the target, also with QUERY.' }])
+    refuseParameter('deleted', 'deleted is sent in the target, also with QUERY.')
   }
   return parameters
 }
@@ -133,20 +133,16 @@ function refuseSensitive({ properties }: ParsedQuery): void {
   )
 }
 
-/** The value of a parameter that has one; `null` where it is absent. @throws HttpError 400 for a second value */
-function takeParameter(parameters: URLSearchParams, name: string): string | null {
-  const [value = null, ...others] = parameters.getAll(name)
-  if (others.length > 0) refuseParameters([{ parameter: name, detail: `${name} is given once.` }])
+/** The value of a parameter. @throws HttpError 400 for a second value */
+function takeParameter(parameters: URLSearchParams, name: string): string | undefined {
+  const [value, ...others] = parameters.getAll(name)
+  if (others.length > 0) refuseParameter(name, `${name} is given once.`)
   return value
 }
 
 /** @throws HttpError 400 */
-function parseLimit(text: string | null): number | undefined {
-  if (text === null) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(text)) {
-    refuseParameters([{ parameter: 'limit', detail: 'limit is a positive integer.' }])
-  }
-  return Number(text)
+function refuseParameter(parameter: string, detail: string): void {
+  refuseParameters([{ parameter, detail }])
 }
 
 /** Bytes of the hash in a cursor. */

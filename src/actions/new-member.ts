@@ -25,7 +25,7 @@ import {
   WORK,
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
+import { type Document, idOf, insertId, invalid, requireKeptNumbers, WrittenDocument } from './validation.ts'
 import { foresee } from './write-states.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
@@ -117,11 +117,13 @@ export function newMemberOf(
   })
 }
 
-/** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. */
-function markPending({ value }: Document): Document {
-  const given = WORK.find((name) => Object.hasOwn(value as JsonObject, name))
+/** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. The work writes it anew. */
+function markPending(document: Document): Document {
+  const value = document.value as JsonObject
+  const given = WORK.find((name) => Object.hasOwn(value, name))
   if (given !== undefined) throw invalid([{ pointer: `/${given}`, detail: 'The server keeps the state.' }])
-  return new WrittenDocument(joinMembers(value as JsonObject, { state: 'pending' }))
+  requireKeptNumbers(document)
+  return new WrittenDocument(joinMembers(value, { state: 'pending' }))
 }
 
 /** A member that is made once for a key: with the record of its answer in the same atomic step. */

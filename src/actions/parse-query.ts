@@ -163,7 +163,7 @@ function parseSort(text: string | undefined, { properties }: QueryRules, fail: F
   return keys
 }
 
-function parseLimit(text: string | undefined, fail: Fail): number | undefined {
+export function parseLimit(text: string | undefined, fail: Fail): number | undefined {
   if (text === undefined) return undefined
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   fail('limit', 'limit is a positive integer.')

@@ -46,7 +46,6 @@ export function compileIndexing(
   const rules = readRules(options)
   const { scope } = options
   if (rules === undefined && scope === undefined) return undefined
-  const limit = context.limits.bodySize
   const declared = typeof scope === 'object' ? scope.properties : undefined
   const known = scope === undefined ? undefined : createScopeNames(context.store, pattern, declared)
   const queried = [...(rules?.properties.values() ?? [])]
@@ -65,6 +64,9 @@ export function compileIndexing(
 
   /** At once where the content is: a store in memory indexes many items in one turn. */
   function readValues(item: StoredResource, properties: Built['properties']): MaybePromise<IndexedValues> {
+    // An id, an owner, what is said of files and the result of work may make an item larger than what is taken at once.
+    const isOwn = context.findRoute(item.path)?.definition === pattern
+    const limit = isOwn ? Number.POSITIVE_INFINITY : context.limits.bodySize
     const value = item.size > limit ? undefined : andThen(fetchJson(item, limit, undefined), parseStored)
     return andThen(value, (value) => collect(properties, value ?? null, () => undefined))
   }

@@ -46,7 +46,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const value = parseStored(before) as JsonObject
       if (value['state'] !== 'pending') return
       await loadIndexes()
-      const own = context.findRoute(path)
+      // A monitor has a path of the service's own, which patterns are not for.
+      const own = begin && context.findRoute(path)
       // What its work cannot change: the id is that of its path, and it never leaves its scope.
       const kept = splitProperties(value, ['id', ...(own?.indexing?.scopeNames ?? [])]).owned
       const next = { ...value, ...members, ...kept }

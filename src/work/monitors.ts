@@ -65,16 +65,13 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
     },
 
     store: {
+      ...store,
       // Release 0.1.0 kept them under the path that clients know.
       read: (path, options) =>
         andThen(
           store.read(memberPath(COLLECTION, nameOf(path)), options),
           (state) => state ?? store.read(path, options),
         ),
-      write: (path, content, options) => store.write(path, content, options),
-      create: (collection, content, options) => store.create(collection, content, options),
-      remove: (path, options) => store.remove(path, options),
-      list: (collection, options) => store.list(collection, options),
     },
 
     async sweep() {

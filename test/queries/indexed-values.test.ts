@@ -247,3 +247,18 @@ describe('the options query, scope and count', () => {
     expect(await find('owner[exists]=true&sort=-owner')).toEqual([1, 3])
   })
 })
+
+describe('an item that its id and its owner make larger than the limit of content', () => {
+  it('is in lists, and is that of its owner, once the definition has changed', async () => {
+    const store = memoryStore()
+    const scope = { properties: ['owner'], values: () => ({ owner: 'ann' }) }
+    const open = (query: typeof QUERY) =>
+      serve(store, { resources: { '/tasks': collection({ scope, query }) }, limits: { bodySize: 100 } })
+    const before = await open({ status: 'string' })
+    const body = JSON.stringify({ status: 'open', text: 'x'.repeat(100 - '{"status":"open","text":""}'.length) })
+    expect((await before.send('POST', '/tasks', [JSON_TYPE], body)).status).toBe(201)
+    const after = await open({ status: 'string', text: 'string' })
+    expect((await after.send('GET', '/tasks/1')).status).toBe(200)
+    expect(idsOf((await after.send('GET', '/tasks?text[exists]=true')).text)).toEqual([1])
+  })
+})

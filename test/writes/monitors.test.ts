@@ -81,6 +81,18 @@ describe('the monitor of accepted work', () => {
     for (const { principal } of [...records, shown]) expect(principal).toEqual({ scheme: 'bearer', id: 'ada' })
   })
 
+  it('is not taken for an item of a tenant, whose scope may have a property of the same name', async () => {
+    const scope = { properties: ['state'], values: () => ({ state: 'Bavaria' }) }
+    const resources = { '/{tenant}': collection({ ids: 'uuid', deletion: 'queued', scope }) }
+    target = await startService({ resources })
+    const item = (await target.send('POST', '/acme', jsonOf({}))).field('location')!
+    const monitor = (await target.send('DELETE', item)).field('location')!
+    await waitFor(
+      () => target!.send('GET', monitor),
+      (answer) => answer.json().state === 'done',
+    )
+  })
+
   it('does not exist for the same name of another scheme', async () => {
     target = await start({}, { auth: { schemes: [...schemes, basic({ accounts: { ada: 'b' } })] } })
     const token = as('ada')

@@ -37,6 +37,14 @@ describe('numbers that a double cannot hold (threat 63)', () => {
     }
   })
 
+  it('are refused where an item is accepted: it is written anew, with its state', async () => {
+    target = await startService({ resources: { '/jobs': collection({ create: 'accepted' }) } })
+    const post = (body: string) =>
+      target!.send('POST', '/jobs', { fields: { 'Content-Type': 'application/json' }, body })
+    expect((await post(big)).status).toBe(422)
+    expect((await post('{"account":9007199254740992}')).status).toBe(202)
+  })
+
   it.each([
     ['{"n":9007199254740993}', 422],
     ['{"n":-12345678901234567890}', 422],
