@@ -37,6 +37,9 @@ interface Built {
   readonly hasId: boolean
 }
 
+/** Bytes: an id, an owner, what is said of files and the result of work may make an item larger than `limits.bodySize`. */
+const LARGEST_INDEXED = 64 * 1024 * 1024
+
 /** The indexing of a collection; `undefined` for one without any. */
 export function compileIndexing(
   pattern: string,
@@ -64,9 +67,9 @@ export function compileIndexing(
 
   /** At once where the content is: a store in memory indexes many items in one turn. */
   function readValues(item: StoredResource, properties: Built['properties']): MaybePromise<IndexedValues> {
-    // An id, an owner, what is said of files and the result of work may make an item larger than what is taken at once.
+    const { bodySize } = context.limits
     const isOwn = context.findRoute(item.path)?.definition === pattern
-    const limit = isOwn ? Number.POSITIVE_INFINITY : context.limits.bodySize
+    const limit = isOwn ? Math.max(bodySize, LARGEST_INDEXED) : bodySize
     const value = item.size > limit ? undefined : andThen(fetchJson(item, limit, undefined), parseStored)
     return andThen(value, (value) => collect(properties, value ?? null, () => undefined))
   }
