@@ -144,7 +144,9 @@ describe('a stream of HTTP/2', () => {
       new Promise<Reply>((resolve) => exchange.onClose(() => resolve(contentReply(200, 'hello', TEXT))))
     const { port, server, handler } = await serveOn(HTTP2[0]!, left)
     attach(server, handler)
-    const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<[Http2ServerRequest, Http2ServerResponse]>
+    const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<
+      [Http2ServerRequest, Http2ServerResponse]
+    >
     const client = await openFrameClient(port, false)
     closeAfterTest(() => client.leave())
     const reset = client.begin(method, '/', [['expect', '100-continue']], 'hello')
