@@ -184,7 +184,8 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): boolean {
     exchange.sendContinue = undefined
     req.off('newListener', onListener)
     req.off('resume', send)
-    if (!res.headersSent) res.writeContinue()
+    // Node resumes a HEAD request whose client has reset the stream, and throws where anything is sent on it then.
+    if (!res.headersSent && !exchange.isClosed) res.writeContinue()
   }
   const onListener = (event: string | symbol): void => {
     if (event === 'data' || event === 'readable') send()

@@ -4,13 +4,16 @@ import {
   connect,
   constants,
   type Http2ServerRequest,
+  type Http2ServerResponse,
   type ServerHttp2Stream,
 } from 'node:http2'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
+import { attach } from '../../src/adapters/node.ts'
 import { collectBytes } from '../../src/body-types/read-body.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
 import type { Handler } from '../../src/core/handler.ts'
-import { contentReply } from '../../src/core/reply.ts'
+import { contentReply, type Reply } from '../../src/core/reply.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { digestFields } from '../../src/handlers/digest-fields.ts'
 import { patch } from '../../src/handlers/patch.ts'
@@ -134,6 +137,26 @@ describe('a stream of HTTP/2', () => {
     await closed
     await immediate()
     expect(reach).not.toHaveBeenCalled()
+  })
+
+  it.each(['HEAD', 'PUT'])('of %s that is reset while it waits for 100 Continue is sent none', async (method) => {
+    const left = (exchange: Exchange) =>
+      new Promise<Reply>((resolve) => exchange.onClose(() => resolve(contentReply(200, 'hello', TEXT))))
+    const { port, server, handler } = await serveOn(HTTP2[0]!, left)
+    attach(server, handler)
+    const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<
+      [Http2ServerRequest, Http2ServerResponse]
+    >
+    const client = await openFrameClient(port, false)
+    closeAfterTest(() => client.leave())
+    const reset = client.begin(method, '/', [['expect', '100-continue']], 'hello')
+    const [{ stream }, res] = await asked
+    const writeContinue = vi.spyOn(res, 'writeContinue')
+    const closed = once(stream, 'close')
+    reset(constants.NGHTTP2_CANCEL)
+    await closed
+    await immediate()
+    expect(writeContinue).not.toHaveBeenCalled()
   })
 
   it('is closed once it is answered, however much of its content has arrived and is not read', async () => {
