@@ -150,10 +150,7 @@ function judgeState(
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
   return andThen(isInScope, (isInScope) => {
-    if (!isInScope) {
-      note(exchange, 'out of scope')
-      return undefined
-    }
+    if (!isInScope) return undefined
     exchange.isTaken = false
     return state.hidden !== true || options.hidden === true ? state : tombstoneOf(exchange, state)
   })
@@ -178,6 +175,8 @@ function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues):
 }
 
 /** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */
-export function refuseTaken({ isTaken }: ResourceExchange): void {
-  if (isTaken) throw new HttpError(404, 'ERR_NOT_FOUND')
+export function refuseTaken(exchange: ResourceExchange): void {
+  if (!exchange.isTaken) return
+  note(exchange, 'out of scope')
+  throw new HttpError(404, 'ERR_NOT_FOUND')
 }

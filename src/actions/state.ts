@@ -147,7 +147,11 @@ export function requirePresent(exchange: ResourceExchange): void {
 
 function requireState(exchange: ResourceExchange, state: StoredState): void {
   if (isResource(state)) return
-  note(exchange, state === undefined ? 'nothing is stored here' : 'it was removed')
-  if (state === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
+  if (state === undefined) {
+    refuseTaken(exchange)
+    note(exchange, 'nothing is stored here')
+    throw new HttpError(404, 'ERR_NOT_FOUND')
+  }
+  note(exchange, 'it was removed')
   throw new HttpError(410, 'ERR_GONE')
 }

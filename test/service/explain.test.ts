@@ -1,13 +1,14 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { json as jsonOf } from '../../src/actions/hook-types.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { RequestEvent } from '../../src/core/diagnostics.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { closeAfterTest } from '../support/close-after-test.ts'
-import { FIXTURE_RESOURCES, type Served, serveFixtures } from './serve.ts'
+import { FIXTURE_RESOURCES, type Served, serve, serveFixtures } from './serve.ts'
 
 const text = 'Content-Type: text/plain'
 const json = 'Content-Type: application/json'
@@ -209,6 +210,38 @@ describe('explain', () => {
     await send('PUT', '/strict/a', [text], 'x')
     expect(lines.find((line) => line.includes('428'))).toMatch(/^PUT \/strict\/a 428: evaluateConditions: .*If-Match/)
   })
+})
+
+it.each([undefined, () => true])('says that an item is out of scope, with authorize %s', async (authorize) => {
+  const lines: string[] = []
+  const store = memoryStore()
+  await store.write('/owned/1', jsonOf({ id: 1, owner: 'bob' }), { expect: 'any' })
+  const { send } = await serve(store, {
+    resources: {
+      '/owned': collection({
+        scope: () => ({ owner: 'ada' }),
+        clientIds: true,
+        files: { photo: { replaceable: true } },
+        ...(authorize && { authorize }),
+      }),
+    },
+    explain: (line) => lines.push(line),
+  })
+  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+    await send(method, '/owned/1', [method === 'PATCH' ? merge : json], method[0] === 'P' ? '{}' : undefined)
+  }
+  await send('GET', '/owned/1/photo')
+  await send('PUT', '/owned/1/photo', [text], 'x')
+  await send('GET', '/owned/2')
+  expect(lines.filter((line) => !line.startsWith('OPTIONS'))).toEqual([
+    'GET /owned/1 404: loadCurrent: out of scope',
+    'PUT /owned/1 404: loadCurrent: out of scope',
+    'PATCH /owned/1 404: loadCurrent: out of scope',
+    'DELETE /owned/1 404: loadCurrent: out of scope',
+    'GET /owned/1/photo 404: loadCurrent: out of scope',
+    'PUT /owned/1/photo 404: loadCurrent: out of scope',
+    'GET /owned/2 404: loadCurrent: nothing is stored here',
+  ])
 })
 
 describe('the channel http-resource-service:request', () => {
