@@ -207,6 +207,16 @@ describe('memoryStore, members', () => {
     expect(createdName(store, '/c')).toBe('3')
   })
 
+  it('lists a hidden member although the last visible one was removed', () => {
+    const store = memoryStore()
+    for (const path of ['/c/1', '/c/2']) put(store, path)
+    store.remove('/c/1', { expect: 'any', mode: 'hide' })
+    store.remove('/c/2', { expect: 'any', mode: 'erase' })
+    expect(store.list('/c', { limit: 5, hidden: true })).toMatchObject({ items: [{ path: '/c/1' }] })
+    put(store, '/c/3')
+    expect(store.list('/c', { limit: 5, hidden: true })).toMatchObject({ items: [{ path: '/c/1' }, { path: '/c/3' }] })
+  })
+
   it('lists members as they are after all of them were removed and created anew', async () => {
     const store = memoryStore()
     const list = async () => (await store.list('/c', { limit: 5 })).items
@@ -369,6 +379,19 @@ describe('memoryStore, names', () => {
     expect(given).toEqual(['1', '2'])
     expect(resource).toMatchObject({ path: '/a/2', contentType: 'text/x2', size: 2 })
     expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ path: '/a/1' }, { path: '/a/2' }] })
+  })
+
+  it('overwrites no name that a client takes after the collection was emptied while the content comes in', async () => {
+    const store = memoryStore()
+    async function* body() {
+      yield Buffer.from('a')
+      put(store, '/a/7')
+      store.remove('/a/7', { expect: 'any', mode: 'erase' })
+      put(store, '/a/1', text('client'))
+      yield Buffer.from('b')
+    }
+    expect(await createMember(store, '/a', bytes(body()))).toMatchObject({ path: '/a/8' })
+    expect(store.read('/a/1')).toMatchObject({ body: 'client' })
   })
 
   it('does not take a path without any slash for a member of the root', () => {
