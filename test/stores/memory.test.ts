@@ -424,30 +424,39 @@ describe('memoryStore, the clock', () => {
   })
 })
 
-it('memoryStore writes nothing that is given up between the end of its content and the write', async () => {
-  let inTime = 0
-  for (let steps = 0; steps < 12; steps++) {
-    const store = memoryStore()
-    const controller = new AbortController()
-    let wasAbsent = false
-    async function* body() {
-      yield Buffer.from('a')
-      void (async () => {
-        for (let i = 0; i < steps; i++) await undefined
-        wasAbsent = store.read('/a') === undefined
-        controller.abort()
-      })()
+it.each(['write', 'create', 'remove'] as const)(
+  'memoryStore changes nothing by %s that is given up between the end of its content and the change',
+  async (method) => {
+    let inTime = 0
+    for (let steps = 0; steps < 12; steps++) {
+      const store = memoryStore()
+      if (method === 'remove') put(store, '/b/1')
+      const controller = new AbortController()
+      let wasAbsent = false
+      async function* body() {
+        yield Buffer.from('a')
+        void (async () => {
+          for (let i = 0; i < steps; i++) await undefined
+          wasAbsent = store.read('/a/1') === undefined
+          controller.abort()
+        })()
+      }
+      const { signal } = controller
+      const content = { contentType: 'text/plain', body: body() }
+      const relatedWrites = [{ path: '/a/1', content }]
+      const change = {
+        write: () => store.write('/a/1', content, { expect: 'any', signal }),
+        create: () => store.create('/a', content, { signal }),
+        remove: () => store.remove('/b/1', { expect: 'any', mode: 'erase', relatedWrites, signal }),
+      }[method]
+      await Promise.resolve<unknown>(change()).catch(() => undefined)
+      if (!wasAbsent) continue
+      inTime++
+      expect([steps, store.read('/a/1')]).toEqual([steps, undefined])
     }
-    const options = { expect: 'any', signal: controller.signal } as const
-    await Promise.resolve(store.write('/a', { contentType: 'text/plain', body: body() }, options)).catch(
-      () => undefined,
-    )
-    if (!wasAbsent) continue
-    inTime++
-    expect([steps, store.read('/a')]).toEqual([steps, undefined])
-  }
-  expect(inTime).toBeGreaterThan(0)
-})
+    expect(inTime).toBeGreaterThan(0)
+  },
+)
 
 describe('memoryStore, options', () => {
   const wrong: readonly [object, RegExp][] = [
