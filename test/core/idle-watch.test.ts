@@ -49,6 +49,11 @@ describe('watchIdle', () => {
     expect(vi.getTimerCount()).toBe(1)
     vi.advanceTimersByTime(1000)
     expect(vi.getTimerCount()).toBe(0)
+    const onIdle = vi.fn()
+    const watch = watchIdle(408, onIdle)
+    vi.advanceTimersByTime(600)
+    stopWatch(watch)
+    expect(onIdle).toHaveBeenCalledTimes(1)
   })
 })
 

@@ -46,6 +46,17 @@ describe('a host that changes the request between two standalone middlewares', (
     expect((await send('DELETE', '/x?method=POST', ada)).text).toBe('POST')
   })
 
+  it('tells each below which mount it is', async () => {
+    const app = express()
+    const mounts: string[] = []
+    const seen = conditional(({ mount }) => void mounts.push(mount))
+    app.use('/api', seen, express.Router().use('/v1', seen))
+    app.use(seen, (_req, res) => void res.end())
+    const send = await serve(app)
+    expect((await send('GET', '/api/v1/x')).status).toBe(200)
+    expect(mounts).toEqual(['/api', '/api/v1', ''])
+  })
+
   it('has the second read the query that the target has then', async () => {
     const app = express()
     app.use(conditional(({ query }) => ({ entityTag: `"${query.get('v')}"` })))

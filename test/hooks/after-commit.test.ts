@@ -273,6 +273,7 @@ it.each(['memoryStore', 'sqliteStore'])('sees both values of a large item on %s'
     '/tasks': collection({ afterCommit, files: { photo: { replaceable: true } } }),
     '/keyed': collection({ afterCommit, idempotency: 'required', ids: 'uuid' }),
     '/jobs': collection({ afterCommit, create: 'accepted' }),
+    '/stamped': collection({ afterCommit, beforeWrite: () => ({ text: 'y'.repeat(200_001) }) }),
   }
   target = await startService({ resources }, STORES[name]!())
   const large = { text: 'x'.repeat(200_000) }
@@ -284,7 +285,9 @@ it.each(['memoryStore', 'sqliteStore'])('sees both values of a large item on %s'
   await waitForChanges(5)
   await target.send('POST', '/keyed', jsonOf(large, { 'Idempotency-Key': 'a-key-of-16-characters' }))
   await target.send('POST', '/jobs', jsonOf(large))
-  const changes = await waitForChanges(8)
+  await waitForChanges(8)
+  await target.send('POST', '/stamped', jsonOf(large))
+  const changes = await waitForChanges(9)
   const lengths = changes.map(({ before, after }) => [before, after].map((state) => state && textOf(state).length))
   expect(lengths).toEqual([
     [undefined, 200_000],
@@ -293,6 +296,7 @@ it.each(['memoryStore', 'sqliteStore'])('sees both values of a large item on %s'
     [undefined, 200_000],
     [undefined, 200_000],
     [200_000, 200_000],
+    [undefined, 200_001],
   ])
 })
 

@@ -87,6 +87,37 @@ describe('a store whose pages are not those of the contract', () => {
     expect(page.field('Link')).toContain('rel="next"')
   })
 
+  it('judges an entry of the last page that is looked at for one answer, and asks for no page of none', async () => {
+    const limits: number[] = []
+    let items: Page['items'] = []
+    const list = (page: Page, { after, limit }: ListOptions): Page => {
+      limits.push(limit)
+      const at = Number(after ?? 0)
+      if (at === 0) items = page.items
+      if (at < 199) return { items: [], next: String(at + 1) }
+      const shown = items.slice(at - 199, at - 199 + limit)
+      return { items: shown, next: String(at + shown.length) }
+    }
+    const { send } = await serve(await storeWith(list), { resources, onError: () => {} })
+    const page = await send('GET', '/notes?limit=4')
+    expect([page.status, page.text, page.field('Link')]).toEqual([200, '[]', expect.stringContaining('rel="next"')])
+    expect(Math.min(...limits)).toBe(1)
+  })
+
+  it('does not tell how many items there are where the last page has more that is refused than is judged', async () => {
+    const list = ({ items }: Page, { after, limit }: ListOptions): Page => {
+      const large = Array.from({ length: 20 }, (_, i) => ({ ...items[0]!, path: `/notes/${i + 10}`, size: 1_000_000 }))
+      const all = [...large, items[1]!]
+      const end = Number(after ?? 0) + limit
+      return { items: all.slice(end - limit, end), ...(end < all.length && { next: String(end) }) }
+    }
+    const store = await storeWith((page, options) => list(page.items.length > 0 ? page : first, options))
+    const first = (await store.list('/notes', { limit: 5 })) as Page
+    const { send } = await serve(store, { resources, onError: () => {} })
+    const page = await send('GET', '/notes?limit=4&count=true')
+    expect([page.status, page.field('X-Total-Count')]).toEqual([200, undefined])
+  })
+
   it('does not tell how many items there are where that was not asked for', async () => {
     const store = await storeWith((page) => ({ ...page, total: 5 }))
     const { send } = await serve(store, { resources, onError: () => {} })

@@ -54,6 +54,19 @@ describe('createPoll', () => {
     poll.close()
   })
 
+  it('looks no more where it is closed during a look', async () => {
+    vi.useFakeTimers()
+    let end: () => void = () => {}
+    const look = vi.fn(() => new Promise<undefined>((resolve) => (end = () => resolve(undefined))))
+    const poll = createPoll(look, HOUR)
+    poll.start()
+    await vi.advanceTimersByTimeAsync(1)
+    poll.close()
+    end()
+    await vi.advanceTimersByTimeAsync(3 * HOUR)
+    expect([look.mock.calls.length, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
   it('looks as soon as something is due', async () => {
     vi.useFakeTimers()
     const waits = [1000, 5 * HOUR]

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createRecentCache } from '../../src/stores/recent-cache.ts'
 import { createLargeBody } from '../../src/stores/sql/chunks.ts'
@@ -50,6 +51,27 @@ describe('content in chunks', () => {
     expect(await read(0, 9)).toBe('0123456789')
     for (let i = 0; i < 4; i++) await expect(read(18, 24)).rejects.toMatchObject({ status: 503 })
     expect(await read(18, 22)).toBe('ijklm')
+  })
+
+  it('may fail to be read ahead for a reader that has left: no rejection is unhandled', async () => {
+    const body = createLargeBody({
+      ...{ id: 1, size: 30, chunkSize: CHUNK, cache: createRecentCache<string, Uint8Array>(0) },
+      readPiece: async (index, _, length) => {
+        if (index > 0) throw new Error('away')
+        return Buffer.alloc(length)
+      },
+    })
+    const rejected: unknown[] = []
+    const onRejection = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', onRejection)
+    try {
+      for await (const _ of body.open(0, 29)) break
+      // The event comes once the turn is over.
+      for (let turn = 0; turn < 3; turn++) await nextTurn()
+      expect(rejected).toEqual([])
+    } finally {
+      process.off('unhandledRejection', onRejection)
+    }
   })
 })
 

@@ -100,6 +100,24 @@ describe('content that goes into chunks', () => {
     expect(ended.mock.calls).toEqual([[error]])
   })
 
+  it('is kept from the sweep while further content of the request comes in, and no longer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const kept: unknown[] = []
+      const keep: ChunkSink['keep'] = (ids) => {
+        kept.push([...ids])
+        return setInterval(() => {}, 1000)
+      }
+      const { intake } = createSink({ keep })
+      const { signal } = new AbortController()
+      for (let i = 0; i < 3; i++) await intake.stage(pieces(BATCH, 300), signal)
+      await expect(intake.stage(broken(BATCH, new Error('broken off')), signal)).rejects.toThrow('broken off')
+      expect([kept, vi.getTimerCount()]).toEqual([[[1], [1, 2], [1, 2, 3]], 0])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('is not taken when the signal aborts with its last piece', async () => {
     for (const size of [LIMIT, BATCH]) {
       const { intake, abandoned } = createSink()

@@ -126,6 +126,7 @@ describe('memoryStore, queries', () => {
   })
 
   it('indexes an item from which no values can be taken without any', () => {
+    stopClock()
     const store = memoryStore()
     store.write('/tasks/1', { contentType: 'text/plain', body: 'no JSON' }, { expect: 'any' })
     store.write('/tasks/2', { contentType: 'application/json', body: '{"owner":"ann"}' }, { expect: 'any' })
@@ -138,6 +139,7 @@ describe('memoryStore, queries', () => {
   })
 
   it('lists no item that was removed while its values were on their way', async () => {
+    stopClock()
     const store = memoryStore()
     let release = (): void => {}
     const held = new Promise<void>((resolve) => {

@@ -207,6 +207,16 @@ describe('memoryStore, members', () => {
     expect(createdName(store, '/c')).toBe('3')
   })
 
+  it('lists a hidden member although the last visible one was removed', () => {
+    const store = memoryStore()
+    for (const path of ['/c/1', '/c/2']) put(store, path)
+    store.remove('/c/1', { expect: 'any', mode: 'hide' })
+    store.remove('/c/2', { expect: 'any', mode: 'erase' })
+    expect(store.list('/c', { limit: 5, hidden: true })).toMatchObject({ items: [{ path: '/c/1' }] })
+    put(store, '/c/3')
+    expect(store.list('/c', { limit: 5, hidden: true })).toMatchObject({ items: [{ path: '/c/1' }, { path: '/c/3' }] })
+  })
+
   it('lists members as they are after all of them were removed and created anew', async () => {
     const store = memoryStore()
     const list = async () => (await store.list('/c', { limit: 5 })).items
@@ -371,6 +381,19 @@ describe('memoryStore, names', () => {
     expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ path: '/a/1' }, { path: '/a/2' }] })
   })
 
+  it('overwrites no name that a client takes after the collection was emptied while the content comes in', async () => {
+    const store = memoryStore()
+    async function* body() {
+      yield Buffer.from('a')
+      put(store, '/a/7')
+      store.remove('/a/7', { expect: 'any', mode: 'erase' })
+      put(store, '/a/1', text('client'))
+      yield Buffer.from('b')
+    }
+    expect(await createMember(store, '/a', bytes(body()))).toMatchObject({ path: '/a/8' })
+    expect(store.read('/a/1')).toMatchObject({ body: 'client' })
+  })
+
   it('does not take a path without any slash for a member of the root', () => {
     const store = memoryStore()
     put(store, 'alone')
@@ -401,30 +424,39 @@ describe('memoryStore, the clock', () => {
   })
 })
 
-it('memoryStore writes nothing that is given up between the end of its content and the write', async () => {
-  let inTime = 0
-  for (let steps = 0; steps < 12; steps++) {
-    const store = memoryStore()
-    const controller = new AbortController()
-    let wasAbsent = false
-    async function* body() {
-      yield Buffer.from('a')
-      void (async () => {
-        for (let i = 0; i < steps; i++) await undefined
-        wasAbsent = store.read('/a') === undefined
-        controller.abort()
-      })()
+it.each(['write', 'create', 'remove'] as const)(
+  'memoryStore changes nothing by %s that is given up between the end of its content and the change',
+  async (method) => {
+    let inTime = 0
+    for (let steps = 0; steps < 12; steps++) {
+      const store = memoryStore()
+      if (method === 'remove') put(store, '/b/1')
+      const controller = new AbortController()
+      let wasAbsent = false
+      async function* body() {
+        yield Buffer.from('a')
+        void (async () => {
+          for (let i = 0; i < steps; i++) await undefined
+          wasAbsent = store.read('/a/1') === undefined
+          controller.abort()
+        })()
+      }
+      const { signal } = controller
+      const content = { contentType: 'text/plain', body: body() }
+      const relatedWrites = [{ path: '/a/1', content }]
+      const change = {
+        write: () => store.write('/a/1', content, { expect: 'any', signal }),
+        create: () => store.create('/a', content, { signal }),
+        remove: () => store.remove('/b/1', { expect: 'any', mode: 'erase', relatedWrites, signal }),
+      }[method]
+      await Promise.resolve<unknown>(change()).catch(() => undefined)
+      if (!wasAbsent) continue
+      inTime++
+      expect([steps, store.read('/a/1')]).toEqual([steps, undefined])
     }
-    const options = { expect: 'any', signal: controller.signal } as const
-    await Promise.resolve(store.write('/a', { contentType: 'text/plain', body: body() }, options)).catch(
-      () => undefined,
-    )
-    if (!wasAbsent) continue
-    inTime++
-    expect([steps, store.read('/a')]).toEqual([steps, undefined])
-  }
-  expect(inTime).toBeGreaterThan(0)
-})
+    expect(inTime).toBeGreaterThan(0)
+  },
+)
 
 describe('memoryStore, options', () => {
   const wrong: readonly [object, RegExp][] = [

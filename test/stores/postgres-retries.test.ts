@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { createPostgresConnection, type PostgresPool } from '../../src/stores/postgres/connection.ts'
+import {
+  connectWhenMigrated,
+  createPostgresConnection,
+  type PostgresConnection,
+  type PostgresPool,
+} from '../../src/stores/postgres/connection.ts'
 
 /** A pool of one connection whose statements fail, each after a time. */
 function createFailingPool(code: string, delay: number) {
@@ -34,6 +39,16 @@ describe('postgresStore, a serialization failure that does not end', () => {
     await expect(run(statement, [])).rejects.toMatchObject({ status: 503 })
     expect(counts.attempts).toBeLessThanOrEqual(3)
   })
+})
+
+it('postgresStore waits for its tables again after more failures than calls may wait', async () => {
+  let failures = 3
+  const migrate = async () => {
+    if (failures-- > 0) throw new Error('away')
+  }
+  const connection = connectWhenMigrated({ read: async () => [] } as unknown as PostgresConnection, 2, migrate)
+  for (let i = 0; i < 3; i++) await expect(connection.read('', [])).rejects.toThrow('away')
+  expect(await connection.read('', [])).toEqual([])
 })
 
 describe('postgresStore, a connection that is lost', () => {

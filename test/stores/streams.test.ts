@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { collectBlocks, untilAborted } from '../../src/stores/streams.ts'
-import { isLargeBody } from '../../src/stores/types.ts'
+import { isLargeBody, type LargeBody } from '../../src/stores/types.ts'
 
 async function* numbers(count: number): AsyncGenerator<Uint8Array> {
   for (let i = 0; i < count; i++) yield new Uint8Array([i])
@@ -45,6 +45,14 @@ describe('collectBlocks', () => {
     }
     const { body } = await collectBlocks(chunks())
     expect((body as Uint8Array).buffer.byteLength).toBe(100)
+
+    async function* more() {
+      yield new Uint8Array(1024 * 1024 + 100)
+    }
+    const { body: large } = await collectBlocks(more())
+    const held: number[] = []
+    for await (const { buffer } of (large as LargeBody).open(0, 1024 * 1024 + 99)) held.push(buffer.byteLength)
+    expect(held).toEqual([1024 * 1024, 100])
   })
 })
 

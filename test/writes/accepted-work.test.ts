@@ -51,6 +51,12 @@ describe('an accepted creation', () => {
     expect([accepted.status, accepted.field('location'), accepted.text]).toEqual([202, '/jobs/1', ''])
     const pending = await target.send('GET', '/jobs/1')
     expect([stateOf(pending), pending.field('retry-after')]).toEqual(['pending', '1'])
+    const known = await target.send('GET', '/jobs/1', { fields: { 'If-None-Match': pending.field('etag')! } })
+    expect([known.status, known.field('cache-control'), known.field('retry-after')]).toEqual([
+      304,
+      'no-cache',
+      undefined,
+    ])
     open()
     expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, text: 'abc', state: 'ready', length: 3 })
     await target.close()

@@ -235,6 +235,14 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   })
 })
 
+it('an item says nothing of a file that only a default of its schema has', async () => {
+  const schema = z.object({ title: z.string(), file: z.json().default({ name: 'none' }) })
+  await start({ schema: schema as never })
+  expect((await target.send('POST', '/docs', jsonOf({ title: 'T' }))).json()).toEqual({ id: 1, title: 'T' })
+  expect((await put({ title: 'U' })).status).toBe(204)
+  expect(await read()).toEqual({ id: 1, title: 'U' })
+})
+
 it('a removal removes files of an item that are hidden, too', async () => {
   target = await startService({})
   await target.send('POST', '/forms', multipartOf([{ ...FILE, name: 'a' }]))

@@ -6,12 +6,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { document } from '../../src/service/resource-definitions.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { MEASURED } from '../support/measured.ts'
-import { JSON_TYPE, jsonOf, MERGE_PATCH, sendBytes, startDemo, startService, type Target, uploadOf } from './support.ts'
+import {
+  JSON_TYPE,
+  jsonOf,
+  MERGE_PATCH,
+  multipartOf,
+  sendBytes,
+  startDemo,
+  startService,
+  type Target,
+  uploadOf,
+} from './support.ts'
 
 const MIB = 1024 * 1024
 
@@ -112,6 +122,23 @@ describe('large content', () => {
     expect(growth).toBeLessThan(32 * MIB)
     const location = /location: (\S+)/i.exec(text)![1]!
     expect((await target.send('GET', location)).json().file.size).toBe(size)
+    await target.close()
+  })
+
+  it('is given up where a later part of its form is refused', async () => {
+    const given: boolean[] = []
+    const store = memoryStore()
+    const stage: ResourceStore['stage'] = async (body, options) => {
+      const staged = await store.stage!(body, options)
+      const index = given.push(false) - 1
+      return { ...staged, discard: () => void (given[index] = true) }
+    }
+    const resources = { '/docs': collection({ files: { a: {}, b: {} } }) }
+    const target = await startService({ resources }, { ...store, stage })
+    const content = 'x'.repeat(200_000)
+    const form = multipartOf(['a', 'b', 'c'].map((name) => ({ name, filename: name, content })))
+    expect((await target.send('POST', '/docs', form)).status).toBe(422)
+    expect(given).toEqual([true, true])
     await target.close()
   })
 
