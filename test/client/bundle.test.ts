@@ -117,8 +117,8 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     await page.goto(origin.replace('127.0.0.1', 'intranet.test'))
     await page.waitForFunction('globalThis.client')
     const seen = await page.evaluate(async () => {
-      const { createResourceClient } = (globalThis as unknown as { client: typeof Client }).client
-      const { status } = await createResourceClient('/').create('/users', { name: 'Ada' })
+      const { client, isSecureContext } = globalThis as unknown as { client: typeof Client; isSecureContext: boolean }
+      const { status } = await client.createResourceClient('/').create('/users', { name: 'Ada' })
       return { isSecureContext, status }
     })
     expect(seen).toEqual({ isSecureContext: false, status: 201 })
