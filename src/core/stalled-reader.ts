@@ -48,9 +48,10 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
   const all = sessions.get(session) ?? createReadPace(slowestReader, now)
   sessions.set(session, all)
   // Node keeps a stream whose client has left until its last write has been sent, which a window of 0 never lets happen.
-  // A stream that this side breaks off still has a reset to send.
+  // A stream that this side breaks off still has a reset to send. Not at once: where the connection has ended, Node resets all
+  // its streams in turn, and sends without end for one that waits to send and is destroyed meanwhile.
   stream.once('aborted', () => {
-    if (stream.rstCode !== INTERNAL_ERROR) stream.destroy()
+    if (stream.rstCode !== INTERNAL_ERROR) setImmediate(() => stream.destroy())
   })
   sweep(idleTimeout, {
     check(now) {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   type ClientHttp2Session,
@@ -24,6 +25,35 @@ import type { ResourceStore } from '../../src/stores/types.ts'
 import { closeAfterTest } from '../support/close-after-test.ts'
 import { openFrameClient } from './http2-frames.ts'
 import { HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
+
+/** A connection ends in the turn in which an answer gives Node more to send, while a later request waits for its answer. */
+const LOST_CONNECTION = `
+import { EventEmitter, once } from 'node:events'
+import { connect, createServer } from 'node:http2'
+import { range } from './dist/range.js'
+const events = new EventEmitter()
+async function* open() {
+  yield Buffer.alloc(1000)
+  await once(events, 'more')
+  yield Buffer.alloc(1000)
+  await once(events, 'end')
+}
+const answer = range(() => ({ contentType: 'text/plain', entityTag: '"a"', content: { size: 3000, open } }))
+const server = createServer((req, res) => (req.url === '/waits' ? events.emit('asked') : answer(req, res))).listen(0)
+await once(server, 'listening')
+const session = connect('http://localhost:' + server.address().port).on('error', () => {})
+const [socket] = await once(server, 'connection')
+const begun = session.request({ ':path': '/begun' }).on('error', () => {})
+await once(begun, 'data')
+session.request({ ':path': '/waits' }).on('error', () => {})
+await once(events, 'asked')
+setImmediate(() => {
+  events.emit('more')
+  socket.destroy()
+})
+await once(session, 'close')
+setImmediate(() => process.exit(7))
+`
 
 type Create = (onError: (error: unknown) => void) => Handler
 
@@ -179,5 +209,14 @@ describe('a stream of HTTP/2', () => {
     const [headers] = await once(stream, 'response')
     await once(stream, 'close')
     expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
+  })
+
+  it('ends no process where its connection is lost while it waits to send', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', LOST_CONNECTION], {
+      encoding: 'utf8',
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    })
+    expect([stderr, status]).toEqual(['', 7])
   })
 })
