@@ -327,9 +327,10 @@ describe('postgresStore, a database that falls silent', () => {
   it('keeps its connections when clients send cursors that are none', async () => {
     let removed = 0
     pool.on('remove', () => removed++)
-    const query = { index: createIndex('faults', ['a']), where: [], orderBy: [], count: false }
+    const orderBy = [{ property: 'a', direction: 'ascending' as const }]
+    const query = { index: createIndex('faults', ['a']), where: [], orderBy, count: false }
     await store.list('/a', { limit: 1, query })
-    for (const after of ['', 'none', 'e30']) {
+    for (const after of ['', 'none', '1', 'none\0a']) {
       expect((await time(() => store.list('/a', { limit: 1, query, after }))).error).toMatchObject({ status: 400 })
     }
     expect(removed).toBe(0)

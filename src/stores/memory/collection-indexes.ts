@@ -131,7 +131,10 @@ export function createCollectionIndexes(
       const opened = open(index)
       if (!isKnown) void indexExisting(opened)
       if (!opened.isComplete || opened.awaited.size > 0) {
-        throw new HttpError(503, 'ERR_INDEXING', { headers: { 'Retry-After': '1' } })
+        throw new HttpError(503, 'ERR_INDEXING', {
+          detail: 'The items of this collection are being indexed.',
+          headers: { 'Retry-After': '1' },
+        })
       }
       const { visible, hidden } = opened
       const lists = options.hidden === true && hidden !== undefined ? [visible, hidden] : [visible]
