@@ -72,6 +72,14 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     expect([headers[':status'], headers['content-length'], body.length]).toEqual([status, undefined, 0])
   })
 
+  it('leaves no field of a reply behind that may not be sent, on the 500 in its place', async () => {
+    const fields = ['ETag', '"a"', 'X-Own', 'yes', 'X-Broken', 'a\nb']
+    const { session, errors } = await serveHttp2(() => contentReply(200, 'hello', fields))
+    const { headers, body } = await read(session.request({ ':path': '/' }))
+    expect([headers[':status'], headers.etag, headers['x-own']]).toEqual([500, undefined, undefined])
+    expect([JSON.parse(body.toString()).status, errors]).toEqual([500, [expect.any(TypeError)]])
+  })
+
   it('sends a field as often as it was given', async () => {
     const { session } = await serveHttp2((exchange) => {
       exchange.vary = 'Origin'
