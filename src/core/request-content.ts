@@ -106,7 +106,7 @@ export function wasRead(exchange: Exchange): boolean {
 export function contentGone(exchange: Exchange): Error {
   // Node reads, and drops, what a stream of HTTP/2 has not given when its client resets it.
   if (exchange.hasLeft) return new RequestAborted()
-  if (typeof exchange.req.readableEncoding === 'string') {
+  if (typeof exchange.req.readableEncoding === 'string' && !exchange.req.readableDidRead) {
     return new TypeError('req.setEncoding was called before http-resource-service saw the request: its bytes are lost.')
   }
   return new TypeError(

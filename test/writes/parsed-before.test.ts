@@ -247,6 +247,23 @@ describe('content that a host has Node decode with `req.setEncoding`', () => {
   })
 })
 
+it('the error for content that a host has read as text and left nowhere names `req.body`', async () => {
+  const errors: unknown[] = []
+  const service = createResourceService(memoryStore(), { onError: (error) => errors.push(error) })
+  const server = createServer((req, res) => {
+    req
+      .setEncoding('utf8')
+      .resume()
+      .on('end', () => service(req, res))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  expect((await send(port, 'PUT', '/a', { fields: JSON_TYPE, body: '{}' })).status).toBe(500)
+  expect(String(errors[0])).toContain('let the parser set req.body')
+  server.close()
+  await service.close()
+})
+
 describe('text that a parser has decoded from another charset', () => {
   it('is stored as UTF-8, and says so (RFC 9110 §8.3.2)', async () => {
     const service = createResourceService(memoryStore(), {
