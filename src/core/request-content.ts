@@ -88,13 +88,14 @@ export interface ConsumedBody {
 export function findConsumedBody(exchange: Exchange): ConsumedBody | undefined {
   const req: IncomingMessage & HostRequest = exchange.req
   if (!wasRead(exchange)) return undefined
-  if (req.body !== undefined) return { value: req.body }
+  // What has not been read is not in `req.body`: parsers of Express 4 leave `{}` there for types that they do not take.
+  if (req.body !== undefined && (req.readableDidRead || req.readableEnded)) return { value: req.body }
   throw contentGone(exchange)
 }
 
 /**
- * Whether the content of a request has been read, or some of it, or is text that a host has Node decode from it. A request without
- * content has none that could be: a host may have read it to its end, and with `optimizeEmptyRequests` Node ends it by itself.
+ * Whether the bytes of the content are no longer to be had: some have been read, or a host has Node decode them as text. A request
+ * without content has lost none: a host may have read it to its end, and with `optimizeEmptyRequests` Node ends it by itself.
  */
 export function wasRead(exchange: Exchange): boolean {
   const { req } = exchange
@@ -105,7 +106,7 @@ export function wasRead(exchange: Exchange): boolean {
 export function contentGone(exchange: Exchange): Error {
   // Node reads, and drops, what a stream of HTTP/2 has not given when its client resets it.
   if (exchange.hasLeft) return new RequestAborted()
-  if (typeof exchange.req.readableEncoding === 'string') {
+  if (typeof exchange.req.readableEncoding === 'string' && !exchange.req.readableDidRead) {
     return new TypeError('req.setEncoding was called before http-resource-service saw the request: its bytes are lost.')
   }
   return new TypeError(

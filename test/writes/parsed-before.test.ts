@@ -217,13 +217,16 @@ describe('content that is gone, where `req.body` holds what is neither JSON nor 
 })
 
 describe('content that a host has Node decode with `req.setEncoding`', () => {
-  it('is 500 with an error that says so, and is not stored', async () => {
+  it.each([undefined, {}])('is 500 with an error that says so, and is not stored: beside %o', async (body) => {
     const errors: unknown[] = []
     const service = createResourceService(memoryStore(), {
       resources: { '/docs': collection({ types: ['*/*'] }), '/c': collection({ files: { file: {} } }) },
       onError: (error) => errors.push(error),
     })
-    const server = createServer((req, res) => service(req.setEncoding('utf8'), res)).listen(0, '127.0.0.1')
+    // Parsers of Express 4 leave `{}` where they do not take the type.
+    const server = createServer((req, res) => {
+      service(Object.assign(req.setEncoding('utf8'), body && { body }), res)
+    }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const upload = multipartOf([{ name: 'file', filename: 'a', content: 'xyz' }])
@@ -231,6 +234,7 @@ describe('content that a host has Node decode with `req.setEncoding`', () => {
       ['PUT', '/docs/a', { fields: { 'Content-Type': 'image/png' }, body: Buffer.from([0x89, 0xff]) }],
       ['PUT', '/docs/a', { fields: { 'Content-Type': 'text/plain' }, body: 'abc', chunked: true }],
       ['POST', '/c', { fields: JSON_TYPE, body: '{}' }],
+      ['POST', '/c', { fields: FORM, body: 'a=1' }],
       ['POST', '/c', upload],
     ] as const) {
       expect([method, path, (await send(port, method, path, options)).status]).toEqual([method, path, 500])
@@ -241,6 +245,23 @@ describe('content that a host has Node decode with `req.setEncoding`', () => {
     server.close()
     await service.close()
   })
+})
+
+it('the error for content that a host has read as text and left nowhere names `req.body`', async () => {
+  const errors: unknown[] = []
+  const service = createResourceService(memoryStore(), { onError: (error) => errors.push(error) })
+  const server = createServer((req, res) => {
+    req
+      .setEncoding('utf8')
+      .resume()
+      .on('end', () => service(req, res))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  expect((await send(port, 'PUT', '/a', { fields: JSON_TYPE, body: '{}' })).status).toBe(500)
+  expect(String(errors[0])).toContain('let the parser set req.body')
+  server.close()
+  await service.close()
 })
 
 describe('text that a parser has decoded from another charset', () => {
