@@ -1,6 +1,6 @@
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Connection } from './connection.ts'
+import { type Connection, connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { sweep } from './idle-watch.ts'
 
@@ -19,9 +19,13 @@ export function watchConnection(socket: Socket, connection: Connection, slowestR
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
   connection.isWatched = true
+  // What stands for a connection on AWS Lambda, and in `inject` of Fastify, is never destroyed.
+  const watched = new WeakRef(socket)
   sweep(connection.idleTimeout, {
     check(now) {
-      if (socket.destroyed) return false
+      const socket = watched.deref()
+      if (socket === undefined || socket.destroyed) return false
+      const connection = connectionOf(socket)
       // The host may send the next answer without asking a handler.
       if (connection.answer?.writableFinished === true) connection.answer = undefined
       const before = taken
