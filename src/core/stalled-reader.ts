@@ -6,6 +6,8 @@ import { sweep } from './idle-watch.ts'
 
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2
+/** NGHTTP2_STREAM_STATE_IDLE: what Node says of a stream whose reset has arrived, or has been sent. */
+const IDLE = 1
 
 /** Of all streams of a session together. The time without any of them counts too: a stream is judged by its own pace first. */
 const sessions = new WeakMap<Http2Session, ReadPace>()
@@ -61,8 +63,9 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
       const { socket } = session
-      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write.
-      if (stream.closed && stream.rstCode !== INTERNAL_ERROR && !isBackedUp(socket)) {
+      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write. One that the host closes so is
+      // still being sent: Node would not end.
+      if (stream.closed && stream.state.state === IDLE && !isBackedUp(socket)) {
         stream.destroy()
         return false
       }
