@@ -1,11 +1,13 @@
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Connection } from './connection.ts'
+import { type Connection, connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { sweep } from './idle-watch.ts'
 
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2
+/** NGHTTP2_STREAM_STATE_IDLE: what Node says of a stream whose reset has arrived, or has been sent. */
+const IDLE = 1
 
 /** Of all streams of a session together. The time without any of them counts too: a stream is judged by its own pace first. */
 const sessions = new WeakMap<Http2Session, ReadPace>()
@@ -19,9 +21,13 @@ export function watchConnection(socket: Socket, connection: Connection, slowestR
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
   connection.isWatched = true
+  // What stands for a connection on AWS Lambda, and in `inject` of Fastify, is never destroyed.
+  const watched = new WeakRef(socket)
   sweep(connection.idleTimeout, {
     check(now) {
-      if (socket.destroyed) return false
+      const socket = watched.deref()
+      if (socket === undefined || socket.destroyed) return false
+      const connection = connectionOf(socket)
       // The host may send the next answer without asking a handler.
       if (connection.answer?.writableFinished === true) connection.answer = undefined
       const before = taken
@@ -57,8 +63,9 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
       const { socket } = session
-      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write.
-      if (stream.closed && stream.rstCode !== INTERNAL_ERROR && !isBackedUp(socket)) {
+      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write. One that the host closes so is
+      // still being sent: Node would not end.
+      if (stream.closed && stream.state.state === IDLE && !isBackedUp(socket)) {
         stream.destroy()
         return false
       }

@@ -1,3 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
@@ -5,6 +8,7 @@ import serverless from 'serverless-http'
 import { describe, expect, it, vi } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
+import type { RequestEvent } from '../../src/core/diagnostics.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
@@ -153,5 +157,21 @@ describe.each(Object.keys(hosts))('a request without a connection, on %s', (name
       (await send({ method: 'POST', path: '/notes', headers: { 'content-type': 'text/x' }, body: 'a' })).status,
     ).toBe(415)
     expect((await send({ method: 'POST', path: '/notes/1', headers: JSON_TYPE, body: '{}' })).status).toBe(405)
+  })
+
+  it('is not held on to once it is answered', async () => {
+    const sockets: WeakRef<object>[] = []
+    const note = (event: unknown): void => void sockets.push(new WeakRef((event as RequestEvent).exchange.req.socket))
+    subscribe('http-resource-service:request', note)
+    for (let i = 0; i < 10; i++) expect((await send({ method: 'GET', path: '/notes' })).status).toBe(200)
+    unsubscribe('http-resource-service:request', note)
+    expect(sockets).toHaveLength(10)
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    // A host, or the engine, may keep the last.
+    await vi.waitFor(() => {
+      collect()
+      expect(sockets.filter((socket) => socket.deref() !== undefined).length).toBeLessThan(3)
+    }, 10_000)
   })
 })

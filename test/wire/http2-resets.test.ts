@@ -55,6 +55,30 @@ await once(session, 'close')
 setImmediate(() => process.exit(7))
 `
 
+/** The host closes a stream whose client does not read yet. Streams are looked at each second; here more often. */
+const CLOSED_BY_HOST = `
+import { once } from 'node:events'
+import { connect, createServer } from 'node:http2'
+import { setTimeout as sleep } from 'node:timers/promises'
+const { setInterval } = globalThis
+globalThis.setInterval = (call, time) => setInterval(call, time / 100)
+const { range } = await import('./dist/range.js')
+const answer = range(() => ({ contentType: 'text/plain', entityTag: '"a"', content: Buffer.alloc(10_000) }))
+const server = createServer((req, res) => {
+  answer(req, res)
+  req.stream.close(0)
+}).listen(0)
+await once(server, 'listening')
+const session = connect('http://localhost:' + server.address().port, { settings: { initialWindowSize: 0 } })
+const stream = session.request({ ':path': '/' })
+await once(stream, 'response')
+await sleep(100)
+session.settings({ initialWindowSize: 65_535 })
+let size = 0
+for await (const chunk of stream) size += chunk.length
+process.exit(size === 10_000 ? 7 : 1)
+`
+
 type Create = (onError: (error: unknown) => void) => Handler
 
 const service: Create = (onError) =>
@@ -211,8 +235,11 @@ describe('a stream of HTTP/2', () => {
     expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
   })
 
-  it('ends no process where its connection is lost while it waits to send', () => {
-    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', LOST_CONNECTION], {
+  it.each([
+    ['its connection is lost while it waits to send', LOST_CONNECTION],
+    ['its host has closed it before it was read', CLOSED_BY_HOST],
+  ])('ends no process where %s', (_, program) => {
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
       encoding: 'utf8',
       timeout: 20_000,
       killSignal: 'SIGKILL',
