@@ -1,7 +1,7 @@
 // examples/recipes/files-later.mjs
 import { createServer } from 'node:http'
 import { collection, createResourceService, memoryStore } from 'http-resource-service'
-import { z } from 'zod'
+import { z } from 'zod' // npm install zod
 
 const service = createResourceService(memoryStore(), {
   resources: {

@@ -1,7 +1,7 @@
 // examples/recipes/timestamps.mjs
 import { createServer } from 'node:http'
 import { basic, collection, createResourceService, memoryStore } from 'http-resource-service'
-import { z } from 'zod'
+import { z } from 'zod' // npm install zod
 
 const Task = z.object({
   title: z.string().min(1),

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { collection, createResourceService, memoryStore, singleton } from 'http-resource-service'
 import { createResourceClient } from 'http-resource-service/client'
-import { z } from 'zod'
+import { z } from 'zod' // npm install zod
 
 const Task = z.object({
   id: z.int().optional(), // set by the server
