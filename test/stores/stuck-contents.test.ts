@@ -62,7 +62,15 @@ describe.each(Object.entries(openers))('%s, content that cannot be removed', (_,
     closers.push(close)
     const content = { contentType: 'text/plain', body: 'x'.repeat(100) }
     async function write(count: number): Promise<void> {
-      for (let i = 0; i < count; i++) await store.write('/a', content, { expect: 'any' })
+      for (let written = 0; written < count; ) {
+        try {
+          await store.write('/a', content, { expect: 'any' })
+          written++
+        } catch (error) {
+          // On a busy machine a write takes longer than `grace` now and then: its content is swept away.
+          if ((error as { status?: unknown }).status !== 503) throw error
+        }
+      }
     }
     const countRemovable = async () => (await listKeys(contents)).filter((key) => !isStuck(key)).length
     /** All but the one that is shown. */
