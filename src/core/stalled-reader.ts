@@ -54,8 +54,8 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
   const all = sessions.get(session) ?? createReadPace(slowestReader, now)
   sessions.set(session, all)
   // Node keeps a stream whose client has left until its last write has been sent, which a window of 0 never lets happen.
-  // A stream that this side breaks off still has a reset to send. Not at once: where the connection has ended, Node resets all
-  // its streams in turn, and sends without end for one that waits to send and is destroyed meanwhile.
+  // A stream that this side breaks off still has a reset to send. The stream is destroyed a turn later: where the connection has
+  // ended, Node resets its streams one after the other, and hangs if one with content left to send is destroyed meanwhile.
   stream.once('aborted', () => {
     if (stream.rstCode !== INTERNAL_ERROR) setImmediate(() => stream.destroy())
   })
@@ -63,8 +63,8 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
       const { socket } = session
-      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write. One that the host closes so is
-      // still being sent: Node would not end.
+      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write. A stream that the host closes with
+      // NO_ERROR is not idle until all is sent: Node hangs if it is destroyed before.
       if (stream.closed && stream.state.state === IDLE && !isBackedUp(socket)) {
         stream.destroy()
         return false
