@@ -61,14 +61,15 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
   })
   sweep(idleTimeout, {
     check(now) {
-      if (stream.destroyed || stream.writableFinished) return false
+      if (stream.destroyed) return false
       const { socket } = session
-      // Nor is a stream 'aborted' whose client resets it with NO_ERROR after the last write. A stream that the host closes with
-      // NO_ERROR is not idle until all is sent: Node hangs if it is destroyed before.
+      // Nor is a stream 'aborted' whose client resets it with NO_ERROR: after the last write, or with content that was not read
+      // yet. A stream that the host closes with NO_ERROR is not idle until all is sent: Node hangs if it is destroyed before.
       if (stream.closed && stream.state.state === IDLE && !isBackedUp(socket)) {
         stream.destroy()
         return false
       }
+      if (stream.writableFinished) return false
       if (stream.writableLength === 0) pace.rest(now)
       if (!pace.isBroken(idleTimeout, now)) return true
       const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0

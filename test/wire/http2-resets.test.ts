@@ -26,23 +26,40 @@ import { closeAfterTest } from '../support/close-after-test.ts'
 import { openFrameClient } from './http2-frames.ts'
 import { HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
 
+/** Programs that serve, and ask, `http` or `https`. */
+const PRELUDE = `
+import { EventEmitter, once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, createSecureServer, createServer } from 'node:http2'
+import { setTimeout as sleep } from 'node:timers/promises'
+const scheme = process.argv[1]
+const { setInterval } = globalThis
+globalThis.setInterval = (call, time) => setInterval(call, time / 100)
+const { range } = await import('./dist/range.js')
+const respond = (content) => range(() => ({ contentType: 'text/plain', entityTag: '"a"', content }))
+const listen = async (listener) => {
+  const [key, cert] = ['key', 'cert'].map((name) => readFileSync('./test/support/tls/' + name + '.pem'))
+  const server = scheme === 'https' ? createSecureServer({ key, cert }, listener) : createServer(listener)
+  await once(server.listen(0), 'listening')
+  return server
+}
+const open = (server, options) =>
+  connect(scheme + '://localhost:' + server.address().port, { ...options, rejectUnauthorized: false }).on('error', () => {})
+`
+
 /** A connection ends in the turn in which an answer gives Node more to send, while a later request waits for its answer. */
 const LOST_CONNECTION = `
-import { EventEmitter, once } from 'node:events'
-import { connect, createServer } from 'node:http2'
-import { range } from './dist/range.js'
 const events = new EventEmitter()
-async function* open() {
+async function* content() {
   yield Buffer.alloc(1000)
   await once(events, 'more')
   yield Buffer.alloc(1000)
   await once(events, 'end')
 }
-const answer = range(() => ({ contentType: 'text/plain', entityTag: '"a"', content: { size: 3000, open } }))
-const server = createServer((req, res) => (req.url === '/waits' ? events.emit('asked') : answer(req, res))).listen(0)
-await once(server, 'listening')
-const session = connect('http://localhost:' + server.address().port).on('error', () => {})
-const [socket] = await once(server, 'connection')
+const answer = respond({ size: 3000, open: content })
+const server = await listen((req, res) => (req.url === '/waits' ? events.emit('asked') : answer(req, res)))
+const session = open(server)
+const [socket] = await once(server, scheme === 'https' ? 'secureConnection' : 'connection')
 const begun = session.request({ ':path': '/begun' }).on('error', () => {})
 await once(begun, 'data')
 session.request({ ':path': '/waits' }).on('error', () => {})
@@ -57,19 +74,12 @@ setImmediate(() => process.exit(7))
 
 /** The host closes a stream whose client does not read yet. Streams are looked at each second; here more often. */
 const CLOSED_BY_HOST = `
-import { once } from 'node:events'
-import { connect, createServer } from 'node:http2'
-import { setTimeout as sleep } from 'node:timers/promises'
-const { setInterval } = globalThis
-globalThis.setInterval = (call, time) => setInterval(call, time / 100)
-const { range } = await import('./dist/range.js')
-const answer = range(() => ({ contentType: 'text/plain', entityTag: '"a"', content: Buffer.alloc(10_000) }))
-const server = createServer((req, res) => {
+const answer = respond(Buffer.alloc(10_000))
+const server = await listen((req, res) => {
   answer(req, res)
   req.stream.close(0)
-}).listen(0)
-await once(server, 'listening')
-const session = connect('http://localhost:' + server.address().port, { settings: { initialWindowSize: 0 } })
+})
+const session = open(server, { settings: { initialWindowSize: 0 } })
 const stream = session.request({ ':path': '/' })
 await once(stream, 'response')
 await sleep(100)
@@ -92,14 +102,15 @@ const service: Create = (onError) =>
 const JSON_TYPE = 'application/json'
 const MERGE_PATCH = 'application/merge-patch+json'
 
-describe('a stream of HTTP/2', () => {
-  async function open(listener: (handler: Handler) => Listener): Promise<ClientHttp2Session> {
-    const { port } = await serveOn(HTTP2[0]!, () => contentReply(200, 'hello', TEXT), listener)
-    const session = connect(`http://localhost:${port}`)
-    closeAfterTest(() => session.destroy())
-    return session
-  }
+async function open(scheme: string, listener: (handler: Handler) => Listener): Promise<ClientHttp2Session> {
+  const transport = scheme === 'http' ? HTTP2[0]! : HTTP2[1]!
+  const { port } = await serveOn(transport, () => contentReply(200, 'hello', TEXT), listener)
+  const session = connect(`${scheme}://localhost:${port}`, { rejectUnauthorized: false })
+  closeAfterTest(() => session.destroy())
+  return session
+}
 
+describe('a stream of HTTP/2', () => {
   it.each<[string, Create, string, string, string]>([
     ['a service that gets a document', service, 'PUT', '/docs/a', 'text/plain'],
     ['a service that gets an item', service, 'POST', '/users', JSON_TYPE],
@@ -121,7 +132,7 @@ describe('a stream of HTTP/2', () => {
     const decided = new Promise<unknown>((resolve) => {
       settle = resolve
     })
-    const session = await open(() => (req, res) => {
+    const session = await open('http', () => (req, res) => {
       const reset = once((req as unknown as Http2ServerRequest).stream, 'close')
       settle(reset.then(() => handler.decide(handler.createExchange(req, res)!)).catch((error) => error))
     })
@@ -133,6 +144,13 @@ describe('a stream of HTTP/2', () => {
     stream.close(constants.NGHTTP2_CANCEL)
     expect([await decided, errors]).toEqual(['gone', []])
   })
+})
+
+describe.each([
+  ['http', HTTP2[0]!],
+  ['https', HTTP2[1]!],
+])('a stream of HTTP/2 on %s', (scheme, transport) => {
+  const isSecure = scheme === 'https'
 
   it.each<[string, (reach: () => void) => Handler, string, string]>([
     [
@@ -178,11 +196,11 @@ describe('a stream of HTTP/2', () => {
       handler(req, res)
     }
     const { port } = await serveOn(
-      HTTP2[0]!,
+      transport,
       () => undefined,
       () => listener,
     )
-    const client = await openFrameClient(port, false)
+    const client = await openFrameClient(port, isSecure)
     closeAfterTest(() => client.leave())
     const reset = client.begin(method, '/users', [['content-type', type]], '{"a":1}')
     const closed = once(await begun, 'close')
@@ -196,12 +214,12 @@ describe('a stream of HTTP/2', () => {
   it.each(['HEAD', 'PUT'])('of %s that is reset while it waits for 100 Continue is sent none', async (method) => {
     const left = (exchange: Exchange) =>
       new Promise<Reply>((resolve) => exchange.onClose(() => resolve(contentReply(200, 'hello', TEXT))))
-    const { port, server, handler } = await serveOn(HTTP2[0]!, left)
+    const { port, server, handler } = await serveOn(transport, left)
     attach(server, handler)
     const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<
       [Http2ServerRequest, Http2ServerResponse]
     >
-    const client = await openFrameClient(port, false)
+    const client = await openFrameClient(port, isSecure)
     closeAfterTest(() => client.leave())
     const reset = client.begin(method, '/', [['expect', '100-continue']], 'hello')
     const [{ stream }, res] = await asked
@@ -215,7 +233,7 @@ describe('a stream of HTTP/2', () => {
 
   it('is closed once it is answered, however much of its content has arrived and is not read', async () => {
     const closed: Promise<unknown>[] = []
-    const session = await open((handler) => (req, res) => {
+    const session = await open(scheme, (handler) => (req, res) => {
       closed.push(once((req as unknown as Http2ServerRequest).stream, 'close'))
       handler(req, res)
     })
@@ -227,8 +245,37 @@ describe('a stream of HTTP/2', () => {
     expect(headers[':status']).toBe(200)
   })
 
+  it('is closed where its content waited when it was reset with NO_ERROR, and the store fails then', async () => {
+    let settle: (stream: ServerHttp2Stream) => void
+    const begun = new Promise<ServerHttp2Stream>((resolve) => {
+      settle = resolve
+    })
+    const write: ResourceStore['write'] = async (_, { body }) => {
+      const stream = await begun
+      for await (const _ of body as AsyncIterable<Uint8Array>) {
+        // What waits now is not read any more.
+        while (!stream.writableFinished) await immediate()
+        break
+      }
+      throw new Error('The store is away.')
+    }
+    const options = { https: 'optional', idleTimeout: 40, onError() {} } as const
+    const service = createResourceService({ ...memoryStore(), write }, options)
+    const session = await open(scheme, () => (req, res) => {
+      settle((req as unknown as Http2ServerRequest).stream)
+      service(req, res)
+    })
+    const stream = session.request({ ':method': 'PUT', ':path': '/a' })
+    stream.write(Buffer.alloc(900_000))
+    const served = await begun
+    const closed = new Promise((resolve) => served.once('close', resolve))
+    await once(served, 'pause')
+    stream.close(constants.NGHTTP2_NO_ERROR)
+    await closed
+  })
+
   it('is closed after the answer to HEAD where the client does not end its request (RFC 9113 §8.1)', async () => {
-    const session = await open((handler) => handler)
+    const session = await open(scheme, (handler) => handler)
     const stream = session.request({ ':method': 'HEAD', ':path': '/' }, { endStream: false })
     const [headers] = await once(stream, 'response')
     await once(stream, 'close')
@@ -239,11 +286,15 @@ describe('a stream of HTTP/2', () => {
     ['its connection is lost while it waits to send', LOST_CONNECTION],
     ['its host has closed it before it was read', CLOSED_BY_HOST],
   ])('ends no process where %s', (_, program) => {
-    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
-      encoding: 'utf8',
-      timeout: 20_000,
-      killSignal: 'SIGKILL',
-    })
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '--eval', PRELUDE + program, scheme],
+      {
+        encoding: 'utf8',
+        timeout: 20_000,
+        killSignal: 'SIGKILL',
+      },
+    )
     expect([stderr, status]).toEqual(['', 7])
   })
 })
