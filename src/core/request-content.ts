@@ -58,8 +58,9 @@ export function checkContentCoding(
   accepted: readonly ContentCoding[],
 ): ContentCoding | undefined {
   if (field === undefined) return undefined
-  const members = splitList(field)
-  const name = members.length === 1 ? members[0]!.toLowerCase() : ''
+  // An empty list is as one that is not there.
+  const [first = 'identity', ...others] = splitList(field)
+  const name = others.length === 0 ? first.toLowerCase() : ''
   if (name === 'identity') return undefined
   // RFC 9110 §8.4.1.3: "x-gzip" is equivalent to "gzip"
   const coding = accepted.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name))
