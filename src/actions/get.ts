@@ -36,7 +36,8 @@ export function notModified(exchange: ResourceExchange): MaybePromise<Reply> {
 /** Says of accepted work that is not done when to look again (RFC 9110 §10.2.3), and that no cache answers until then. */
 function markWork(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply> {
   const { current, route } = exchange
-  if (!route.showsWork) return reply
+  // What was deleted meanwhile stays as it was: its work is over.
+  if (!route.showsWork || current!.hidden === true) return reply
   return andThen(fetchJson(current!, Number.POSITIVE_INFINITY, exchange), (fetched) => {
     const value = parseStored(fetched)
     const isPending = isJsonObject(value) && value['state'] === 'pending'

@@ -62,6 +62,18 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
+  it('that is softly deleted while it is pending asks nobody to look again: no work goes on', async () => {
+    const { opened, open } = gate()
+    const jobs = collection({ create: 'accepted', process: () => opened, deletion: 'soft', authorize: () => true })
+    const target = await startService({ resources: { '/jobs': jobs }, log: false }, memoryStore())
+    await target.send('POST', '/jobs', jsonOf({}))
+    expect((await target.send('DELETE', '/jobs/1')).status).toBe(204)
+    const deleted = await target.send('GET', '/jobs/1?deleted=true')
+    expect([stateOf(deleted), deleted.field('retry-after')]).toEqual(['pending', undefined])
+    open()
+    await target.close()
+  })
+
   it('ends, and is removed, although another change comes first more than once', async () => {
     const inner = memoryStore()
     /** How many calls with an expectation still come too late. */
