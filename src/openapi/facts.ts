@@ -35,6 +35,8 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   /** Whether items say their id. */
   readonly hasId: boolean
   readonly isListing: boolean
+  /** Whether there is a state, with a date: neither a page nor the description has one. */
+  readonly hasState: boolean
   /** Whether a list may hold resources of other definitions. */
   readonly listsOthers: boolean
   /** What the form of a collection may hold beside the properties of the item. */
@@ -116,6 +118,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     ids: owner?.ids ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
+    hasState: kind !== 'collection' && kind !== 'description',
     listsOthers: kind === 'collection' && listsOthers(route),
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
     form: collection,

@@ -76,10 +76,8 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
     parameters.push(share(inQuery('deleted', description, BOOLEAN)))
   }
   parameters.push(header('If-Match'), header('If-None-Match'))
-  // Neither a page nor the description has a date.
-  const isDated = !facts.isListing && facts.kind !== 'description'
-  if (isRead(method) && isDated) parameters.push(header('If-Modified-Since'))
-  if (isDated) parameters.push(header('If-Unmodified-Since'))
+  if (isRead(method) && facts.hasState) parameters.push(header('If-Modified-Since'))
+  if (facts.hasState) parameters.push(header('If-Unmodified-Since'))
   if (isRead(method) && !facts.isListing) parameters.push(header('Range'), header('If-Range'))
   const preferences = findPreferences(facts, method)
   if (preferences.length > 0) {

@@ -113,8 +113,7 @@ function findFailures(
   const isCreation = method === 'POST'
   const content = facts.content[method]
   // What has to be there before the method is performed.
-  const isState = !facts.isListing && facts.kind !== 'description'
-  const needsState = isState && (reads || method === 'PATCH' || method === 'DELETE' || !facts.createsByPut)
+  const needsState = facts.hasState && (reads || method === 'PATCH' || method === 'DELETE' || !facts.createsByPut)
   const readsPage = facts.isListing || (facts.kind === 'open' && (reads || isCreation))
 
   add(400, 'ERR_MALFORMED_FIELD')
