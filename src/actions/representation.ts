@@ -4,6 +4,7 @@ import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { dateToSend, formatEntityTag, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 import { isResource, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -186,6 +187,8 @@ export function writtenReply(
   cacheControl: string = cacheControlFor(exchange),
 ): Reply {
   const { route } = exchange
+  // A cache may answer a GET with that of PATCH (RFC 5789 §2).
+  if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   fields.push('Content-Type', resource.contentType, 'Content-Length', String(resource.size))
   if (validators === 'with-validators') addStateFields(fields, resource, route)
   addContentFields(fields, resource, route)

@@ -99,6 +99,13 @@ describe('Vary (RFC 9110 §12.5.5, row H98)', () => {
     expect((await send('GET', '/users/1', ['Range: bytes=0-1'])).field('Vary')).toBe('Accept')
     expect((await send('GET', '/users/1', ['Range: bytes=99-'])).field('Vary')).toBe('Accept')
     expect((await send('GET', '/users/9')).field('Vary')).toBe('Accept')
+    // A cache may answer a GET with it (RFC 5789 §2).
+    const patched = await send('PATCH', '/users/1', ['Content-Type: application/merge-patch+json'], '{"name":"b"}')
+    expect([patched.status, patched.field('Content-Location'), patched.field('Vary')]).toEqual([
+      200,
+      '/users/1',
+      'Accept',
+    ])
     expect((await send('GET', '/single')).field('Vary')).toBeUndefined()
     expect((await send('GET', '/single', ['Accept: */*'])).field('Vary')).toBeUndefined()
     expect((await send('GET', '/users')).field('Vary')).toBeUndefined()
