@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
@@ -20,6 +21,7 @@ import { refuseOutboxConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
 import { repeatAnswer } from './keyed-request.ts'
+import { fitsTarget } from './listing.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
 import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
@@ -27,11 +29,17 @@ import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMem
 import { type Document, idOf, validateDocument } from './validation.ts'
 import { foresee, withContent } from './write-states.ts'
 
+/** The most characters of a name that the server gives. */
+const LONGEST_NAME = '-'.repeat(36)
+
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
 /** POST to a collection: makes a new member of it (RFC 9110 §9.3.3). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { content: kind } = exchange.route.collection!
+  if (!fitsTarget(exchange, LONGEST_NAME)) {
+    throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The path of a new item might be too long.' })
+  }
   // Text becomes a resource of its own where the collection has no member for it.
   if (kind === 'raw' || (kind === 'any' && exchange.contentType === 'text/plain')) {
     const content = hasSchema(exchange)

@@ -92,3 +92,11 @@ it('a name of usual length is taken where maxTargetLength leaves no room for any
   expect((await send('PUT', `/notes/${'a'.repeat(48)}`, JSON_TYPE, '{}')).status).toBe(201)
   expect((await send('PUT', `/notes/${'a'.repeat(49)}`, JSON_TYPE, '{}')).status).toBe(414)
 })
+
+it.each(['integer', 'uuid'] as const)('POST makes no item whose path no request could have: %s', async (ids) => {
+  const { send } = await serve(memoryStore(), { resources: { '/{team}/notes': collection({ ids }) } })
+  const post = (length: number) => send('POST', `/${'a'.repeat(length)}/notes`, JSON_TYPE, '{}')
+  const made = await post(2004)
+  expect([made.status, (await send('GET', made.field('Location')!)).status]).toEqual([201, 200])
+  expect((await post(2005)).status).toBe(414)
+})
