@@ -117,6 +117,26 @@ describe('an accepted creation', () => {
     expect(calls - atClose).toBe(0)
   })
 
+  it('is not begun where the service is closed while the store is asked for the item', async () => {
+    const [asked, answered] = [gate(), gate()]
+    const inner = memoryStore()
+    const read: ResourceStore['read'] = async (path, options) => {
+      if (path === '/jobs/1') {
+        asked.open()
+        await answered.opened
+      }
+      return inner.read(path, options)
+    }
+    const process = vi.fn(() => ({}))
+    const target = await start(process, {}, { ...inner, read })
+    await target.send('POST', '/jobs', jsonOf({}))
+    await asked.opened
+    const closed = target.close()
+    answered.open()
+    await closed
+    expect(process).not.toHaveBeenCalled()
+  })
+
   it('leaves alone what another process has ended meanwhile', async () => {
     const store = memoryStore()
     const target = await start(
