@@ -144,7 +144,7 @@ export function createStates(maxTombstones: number, now: () => number): States {
     }
     entries.delete(path)
     if (entry.isListed) members.remove(path)
-    const removedAt = Math.max(now(), state.lastModified!)
+    const removedAt = now()
     if (mode === 'erase') tombstones.forget(path, removedAt)
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
   }
