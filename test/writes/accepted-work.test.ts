@@ -62,7 +62,7 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
-  it('that is softly deleted while it is pending asks nobody to look again: no work goes on', async () => {
+  it('that is softly deleted while it is pending has no Retry-After: its work does not go on', async () => {
     const { opened, open } = gate()
     const jobs = collection({ create: 'accepted', process: () => opened, deletion: 'soft', authorize: () => true })
     const target = await startService({ resources: { '/jobs': jobs }, log: false }, memoryStore())
