@@ -154,7 +154,8 @@ function describeFile(
   const value = parseStored(item)
   if (!isJsonObject(value) || !keepsNumbers({ value, text: textOf(item)! })) {
     throw new HttpError(409, 'ERR_CONFLICT', {
-      detail: 'The item is not a JSON object, or holds a number with more digits than can be kept when it is written again.',
+      detail:
+        'The item is not a JSON object, or holds a number with more digits than can be kept when it is written again.',
     })
   }
   const { rest } = splitProperties(value, [name])

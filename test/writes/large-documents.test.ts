@@ -113,7 +113,9 @@ describe('a document that the store keeps in pieces', () => {
     const database = sqliteStore(new Database(':memory:'))
     const small = await startService({ resources: { '/photos': photos }, limits: { bodySize: 100_000 } }, database)
     await small.send('POST', '/photos', { fields: FORM, body: `text=${'%01'.repeat(30_000)}` })
-    expect((await small.send('PUT', '/photos/1/photo', { fields: { 'Content-Type': 'text/plain' }, body: 'photo' })).status).toBe(201)
+    expect(
+      (await small.send('PUT', '/photos/1/photo', { fields: { 'Content-Type': 'text/plain' }, body: 'photo' })).status,
+    ).toBe(201)
     expect((await small.send('GET', '/photos/1')).json()).toEqual({
       id: 1,
       text: '\u0001'.repeat(30_000),
