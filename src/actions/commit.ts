@@ -2,19 +2,21 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { UntilLeft } from '../core/until-left.ts'
-import type {
-  Content,
-  Expectation,
-  NewState,
-  RelatedWrite,
-  RemoveOptions,
-  RemoveResult,
-  ResourceStore,
-  StoredResource,
-  StoredState,
-  WriteConflict,
-  WriteOptions,
-  WriteResult,
+import { isExpected } from '../stores/new-state.ts'
+import {
+  type Content,
+  type Expectation,
+  isResource,
+  type NewState,
+  type RelatedWrite,
+  type RemoveOptions,
+  type RemoveResult,
+  type ResourceStore,
+  type StoredResource,
+  type StoredState,
+  type WriteConflict,
+  type WriteOptions,
+  type WriteResult,
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
@@ -147,11 +149,9 @@ export function writeChange(
   function settle(written: MaybePromise<WriteResult>): MaybePromise<WriteResult> {
     if (change === undefined) return written
     return andThen(written, (result) => {
-      if (result.outcome === 'conflict') refuseOutboxConflict(result, beside?.absent)
-      else {
-        const after = withContent(result.resource, () => content)
-        change.commit(path, after)
-      }
+      if (result.outcome === 'conflict') return judgeConflict(result, options.expect, beside?.absent)
+      const after = withContent(result.resource, () => content)
+      change.commit(path, after)
       return result
     })
   }
@@ -171,18 +171,23 @@ export function removeChange(
   const { related = [], mode, retention, below = false, signal } = options
   const own = { expect: { version }, related, mode, retention, below, relatedWrites, ...(signal && { signal }) }
   return andThen(store.remove(path, own), (result) => {
+    if (result.outcome === 'conflict') return judgeConflict(result, own.expect, undefined)
     if (result.outcome === 'removed') change.commit(path, undefined)
-    else if (result.outcome === 'conflict') refuseOutboxConflict(result, undefined)
     return result
   })
 }
 
 /**
+ * Judges a conflict of a change. Where its own state is another one by now, who was faster may have put there what is in the
+ * way of the outbox: the change is judged anew then.
+ * @param expect the state that the change is for
  * @param other the path that must be absent for another reason than the outbox
  * @throws HttpError 409 where a path of the outbox must be absent and is not
  */
-export function refuseOutboxConflict({ related }: WriteConflict, other: string | undefined): void {
-  if (related === undefined || related.path === other) return
+export function judgeConflict(conflict: WriteConflict, expect: Expectation, other: string | undefined): WriteConflict {
+  const { related, current } = conflict
+  if (related === undefined || related.path === other) return conflict
+  if (!isExpected(isResource(current) ? current.version : undefined, expect)) return { outcome: 'conflict', current }
   throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Another resource is in the way of the change.' })
 }
 

@@ -115,7 +115,8 @@ async function attempt(
   const { route, storePath, signal, current } = exchange
   const { store, limits, findRoute } = route.context
   const requires = await requireParent(exchange)
-  const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, exchange)
+  // A form may have made it larger than what is taken at once.
+  const item = await fetchJson(exchange.item as StoredResource, Number.POSITIVE_INFINITY, exchange)
   const own = findRoute(item.path)!
   const name = nameOf(storePath)
   const disposition = parseContentDisposition(exchange.field('content-disposition') ?? '')
@@ -153,7 +154,8 @@ function describeFile(
   const value = parseStored(item)
   if (!isJsonObject(value) || !keepsNumbers({ value, text: textOf(item)! })) {
     throw new HttpError(409, 'ERR_CONFLICT', {
-      detail: 'The item is too large, or holds a number with more digits than can be kept when it is written again.',
+      detail:
+        'The item is not a JSON object, or holds a number with more digits than can be kept when it is written again.',
     })
   }
   const { rest } = splitProperties(value, [name])

@@ -17,7 +17,7 @@ import {
   type WriteConflict,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
-import { refuseOutboxConflict } from './commit.ts'
+import { judgeConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
 import { repeatAnswer } from './keyed-request.ts'
@@ -167,7 +167,7 @@ async function lose(exchange: ResourceExchange, conflict: WriteConflict, attempt
     await checkParent(exchange)
     return undefined
   }
-  refuseOutboxConflict(conflict, exchange.keyed?.path)
+  judgeConflict(conflict, 'any', exchange.keyed?.path)
   return repeatAnswer(exchange, conflict.related!)
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Http2Server } from 'node:http2'
+import type { Http2Server, Http2ServerResponse } from 'node:http2'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
 import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
@@ -184,8 +184,9 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): boolean {
     exchange.sendContinue = undefined
     req.off('newListener', onListener)
     req.off('resume', send)
-    // Node resumes a HEAD request whose client has reset the stream, and throws where anything is sent on it then.
-    if (!res.headersSent && !exchange.isClosed) res.writeContinue()
+    // Node throws where anything is sent on a stream that its client has reset. It resumes a HEAD request then by itself.
+    const { stream } = res as unknown as Partial<Http2ServerResponse>
+    if (!res.headersSent && stream?.closed !== true) res.writeContinue()
   }
   const onListener = (event: string | symbol): void => {
     if (event === 'data' || event === 'readable') send()

@@ -10,6 +10,7 @@ import { collection, document, singleton } from '../../src/service/resource-defi
 import { memoryStore } from '../../src/stores/memory.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
 import { ask } from '../support/ask.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { runServer } from '../support/hosts.ts'
 import { JSON_TYPE, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from '../writes/support.ts'
 import { STORES } from './stores.ts'
@@ -167,6 +168,36 @@ describe.each(Object.entries(STORES))('outbox on %s', (_, createStore) => {
     expect((await target.send('DELETE', `/tasks/${ids[0]}`)).status).toBe(204)
     expect((await target.send('DELETE', `/tasks/${ids[1]}`)).status).toBe(409)
     expect((await target.send('GET', `/tasks/${ids[1]}`)).status).toBe(200)
+  })
+
+  it('is asked anew after a lost race: what the faster one has written is not in the way', async () => {
+    const store = createStore()
+    const nameOf = (state: Change['after']) => (state?.value as { name?: string } | undefined)?.name
+    const outbox: Outbox = ({ before, after }) => {
+      if (after !== undefined && nameOf(after) === nameOf(before)) return []
+      return [{ path: `/names/${nameOf(after) ?? before!.version}`, content: json({}), expect: 'absent' }]
+    }
+    const resources = { '/tasks': collection({ outbox }) }
+    const faster = await startService({ resources }, store)
+    let race: (() => unknown) | undefined
+    const slower = beforeWrites(store, () => {
+      const run = race
+      race = undefined
+      return run?.()
+    })
+    target = await startService({ resources }, slower)
+    const send = async (method: string, options = {}) => {
+      race = () => faster.send(method, '/tasks/1', options)
+      return (await target!.send(method, '/tasks/1', options)).status
+    }
+    try {
+      expect(await send('PUT', jsonOf({ name: 'a' }))).toBe(204)
+      expect(await send('PUT', jsonOf({ name: 'b' }))).toBe(204)
+      expect(await send('PATCH', { fields: MERGE_PATCH, body: '{"name":"c"}' })).toBe(204)
+      expect(await send('DELETE')).toBe(410)
+    } finally {
+      await faster.close()
+    }
   })
 
   it('stops the change when it throws, and nothing is written', async () => {

@@ -231,6 +231,30 @@ describe.each([
     expect(writeContinue).not.toHaveBeenCalled()
   })
 
+  it('that its host has paused, and its client has reset with NO_ERROR, is sent no 100 Continue either', async () => {
+    const paused: Listener = (req) => void req.pause()
+    const { port, server, handler } = await serveOn(
+      HTTP2[0]!,
+      () => undefined,
+      () => paused,
+    )
+    attach(server, handler)
+    const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<
+      [Http2ServerRequest, Http2ServerResponse]
+    >
+    const client = await openFrameClient(port, false)
+    closeAfterTest(() => client.leave())
+    const reset = client.begin('PUT', '/', [['expect', '100-continue']], 'hello')
+    const [req, res] = await asked
+    const writeContinue = vi.spyOn(res, 'writeContinue').mockReturnValue()
+    const aborted = once(req.stream, 'aborted')
+    reset(constants.NGHTTP2_NO_ERROR)
+    await aborted
+    req.resume()
+    await immediate()
+    expect(writeContinue).not.toHaveBeenCalled()
+  })
+
   it('is closed once it is answered, however much of its content has arrived and is not read', async () => {
     const closed: Promise<unknown>[] = []
     const session = await open(scheme, (handler) => (req, res) => {

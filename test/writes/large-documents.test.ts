@@ -108,6 +108,22 @@ describe('a document that the store keeps in pieces', () => {
     await small.close()
   })
 
+  it('gets a file anew, also where a form has made it larger than the limit', async () => {
+    const photos = collection({ files: { photo: { replaceable: true } } })
+    const database = sqliteStore(new Database(':memory:'))
+    const small = await startService({ resources: { '/photos': photos }, limits: { bodySize: 100_000 } }, database)
+    await small.send('POST', '/photos', { fields: FORM, body: `text=${'%01'.repeat(30_000)}` })
+    expect(
+      (await small.send('PUT', '/photos/1/photo', { fields: { 'Content-Type': 'text/plain' }, body: 'photo' })).status,
+    ).toBe(201)
+    expect((await small.send('GET', '/photos/1')).json()).toEqual({
+      id: 1,
+      text: '\u0001'.repeat(30_000),
+      photo: { name: 'photo', type: 'text/plain', size: 5 },
+    })
+    await small.close()
+  })
+
   it('is worked on where it has outgrown the limit: by its id and state, or as the text of a form', async () => {
     let end = (_: object): void => {}
     const result = new Promise<JsonObject>((resolve) => (end = resolve as typeof end))
