@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Http2Server } from 'node:http2'
+import type { Http2Server, ServerHttp2Stream } from 'node:http2'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
 import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
@@ -184,8 +184,10 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): boolean {
     exchange.sendContinue = undefined
     req.off('newListener', onListener)
     req.off('resume', send)
-    // Node resumes a HEAD request whose client has reset the stream, and throws where anything is sent on it then.
-    if (!res.headersSent && !exchange.isClosed) res.writeContinue()
+    // Node resumes a HEAD request whose client has reset the stream, and throws where anything is sent on it then. A stream is
+    // closed some time before it is destroyed.
+    const { stream } = res as { readonly stream?: ServerHttp2Stream }
+    if (!res.headersSent && stream?.closed !== true) res.writeContinue()
   }
   const onListener = (event: string | symbol): void => {
     if (event === 'data' || event === 'readable') send()
