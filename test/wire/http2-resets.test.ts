@@ -255,6 +255,24 @@ describe.each([
     expect(writeContinue).not.toHaveBeenCalled()
   })
 
+  // Where Node reads a request and its reset in one call, the stream is closed when the request is handed over.
+  it('that is closed when its request arrives is sent no 100 Continue', async () => {
+    const { port, server, handler } = await serveOn(HTTP2[0]!, () => contentReply(200, 'hello', TEXT))
+    attach(server, handler)
+    const writeContinue = vi.fn()
+    const closed = new Promise<void>((resolve) => {
+      server.prependListener('checkContinue', ({ stream }: Http2ServerRequest, res: Http2ServerResponse) => {
+        Object.assign(res, { writeContinue })
+        stream.once('close', resolve).close(constants.NGHTTP2_NO_ERROR)
+      })
+    })
+    const client = await openFrameClient(port, false)
+    closeAfterTest(() => client.leave())
+    client.begin('PUT', '/', [['expect', '100-continue']], 'hello')
+    await closed
+    expect(writeContinue).not.toHaveBeenCalled()
+  })
+
   it('is closed once it is answered, however much of its content has arrived and is not read', async () => {
     const closed: Promise<unknown>[] = []
     const session = await open(scheme, (handler) => (req, res) => {
