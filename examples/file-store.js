@@ -1,5 +1,5 @@
-// A store of the files in a folder, read-only: what an existing folder of downloads needs to be served with ranges,
-// validators and all the rest. Writing is left out; see custom-store for a store that is written to.
+// A read-only store of the files in a folder: it serves an existing folder of downloads with ranges and validators.
+// custom-store.js is a store that is written to.
 import { closeSync, fstatSync, openSync, read as readFile, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { promisify } from 'node:util'

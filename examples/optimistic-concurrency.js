@@ -1,4 +1,4 @@
-// Changes need a condition (428), and lose against a change that was faster (412). The client helper tries again.
+// Changes need a condition (428). Where another change came first they are refused (412), and the client tries again.
 import { createServer } from 'node:http'
 import { createResourceService, document, memoryStore } from 'http-resource-service'
 import { createResourceClient } from 'http-resource-service/client'
@@ -24,7 +24,7 @@ const tag = (await fetch(`${base}/counters/a`)).headers.get('etag')
 console.log('with the tag:', (await put({ count: 1 }, { 'If-Match': tag })).status)
 console.log('with the same tag again:', (await put({ count: 2 }, { 'If-Match': tag })).status)
 
-// Ten at once, each reading, adding one, and trying again when somebody was faster.
+// Ten edits at once: each reads and adds one, and tries again when another one came first.
 const client = createResourceClient(base, { maxAttempts: 20 })
 await Promise.all(Array.from({ length: 10 }, () => client.edit('/counters/a', ({ count }) => ({ count: count + 1 }))))
 console.log('after ten edits:', await (await fetch(`${base}/counters/a`)).text())

@@ -1,4 +1,4 @@
-// Uploads that are accepted at once (202), worked on later, and watched from a page.
+// Uploads that are accepted at once (202) and processed later. A page shows their progress.
 import { createServer } from 'node:http'
 import { collection, createResourceService, memoryStore } from 'http-resource-service'
 

@@ -132,7 +132,7 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
   })
 }
 
-/** What the store holds before anybody has written to it. */
+/** What the store holds before a client has written to it. */
 export async function seed(store) {
   const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'notes', 'tasks', 'plan', 'file.bin']
   const home = Object.fromEntries(links.map((link) => [link, { href: `./${link}` }]))

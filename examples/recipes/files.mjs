@@ -9,7 +9,7 @@ const service = createResourceService(memoryStore(), {
       schema: z.object({ title: z.string() }),
       files: {
         image: { required: true }, // a form without it is 422
-        thumbnail: { describe: ({ size }) => ({ size }) }, // what the item says of it
+        thumbnail: { describe: ({ size }) => ({ size }) }, // the property of the item
       },
     }),
   },
