@@ -218,13 +218,13 @@ function writeIndexStatements(prefix: string) {
     walkMembers: `SELECT ${FACTS}, ${CONTENT}, convert_from(sort_key, 'UTF8') AS sort_key FROM ${states}
       WHERE collection = $1::bytea AND state = $2::smallint AND sort_key > $3::bytea
       ORDER BY ${states}.sort_key LIMIT ${BATCH}`,
-    readPending: `SELECT convert_from(sort_key, 'UTF8') AS sort_key FROM ${pending}
-      WHERE place = $1::integer LIMIT ${BATCH}`,
+    readPending: `SELECT convert_from(sort_key, 'UTF8') AS sort_key
+      FROM ${pending} WHERE place = $1::integer LIMIT ${BATCH}`,
 
     readMembers: (count: number) => `SELECT ${FACTS}, ${CONTENT} FROM ${states} WHERE path IN (${list(count, 1)})`,
     /** The same; no write of them goes on before the transaction ends. */
-    holdMembers: (count: number) => `SELECT convert_from(path, 'UTF8') AS path, version, state FROM ${states}
-      WHERE path IN (${list(count, 1)}) ORDER BY ${states}.path FOR SHARE`,
+    holdMembers: (count: number) => `SELECT convert_from(path, 'UTF8') AS path, version, state
+      FROM ${states} WHERE path IN (${list(count, 1)}) ORDER BY ${states}.path FOR SHARE`,
     /** $1 place, $2 and further ones: sort keys. */
     donePending: (count: number) =>
       `DELETE FROM ${pending} WHERE place = $1::integer AND sort_key IN (${list(count, 2)})`,
