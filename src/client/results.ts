@@ -61,8 +61,7 @@ export interface Conflict {
 }
 
 /** A 412 that could not be resolved. */
-export interface ChangeConflict<Value, Path extends string> extends Omit<Failure<412>, 'ok'> {
-  readonly ok: false
+export interface ChangeConflict<Value, Path extends string> extends Failure<412> {
   /** Where both sides changed the same property; empty where others were faster too often. */
   readonly conflicts: readonly Conflict[]
   /** The document as others have left it. */

@@ -2,6 +2,7 @@ import { AssertionError } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../core/reply.ts'
+import { waitAtMost } from '../core/waiting.ts'
 import { isEntityTag } from '../protocol/preconditions.ts'
 import { readWhole } from '../stores/streams.ts'
 import {
@@ -84,8 +85,8 @@ export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: s
   if (Buffer.compare(actual, expected) === 0) return
   let at = 0
   while (at < actual.length && actual[at] === expected[at]) at++
-  const message =
-    `${sentence} Expected ${expected.length} bytes and found ${actual.length}; ` + `they differ from byte ${at} on.`
+  const lengths = `Expected ${expected.length} bytes and found ${actual.length}`
+  const message = `${sentence} ${lengths}; they differ from byte ${at} on.`
   throw new AssertionError({ message, stackStartFn: claimBytes })
 }
 
@@ -99,18 +100,9 @@ export async function claimSettles<Result>(
   sentence: string | (() => string),
   limit = 10_000,
 ): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const message = typeof sentence === 'string' ? sentence : sentence()
-      reject(new AssertionError({ message, stackStartFn: claimSettles }))
-    }, limit)
-  })
-  try {
-    return await Promise.race([call, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  if (await waitAtMost(limit, call)) return call
+  const message = typeof sentence === 'string' ? sentence : sentence()
+  throw new AssertionError({ message, stackStartFn: claimSettles })
 }
 
 /** Milliseconds for a range of content: less than for a case, so that it is the range that is named. */

@@ -1,13 +1,13 @@
 /** Waiting for what may never end. */
 
-/** Waits until work has ended, or a time in milliseconds is over. */
-export async function waitAtMost(time: number, work: Promise<unknown>): Promise<void> {
+/** Waits until work has ended, or a time in milliseconds is over. @returns whether it has ended */
+export async function waitAtMost(time: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const isOver = new Promise((resolve) => {
-    timer = setTimeout(resolve, time)
+  const isLate = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, time, false)
   })
   try {
-    await Promise.race([work, isOver])
+    return await Promise.race([work.then(() => true), isLate])
   } finally {
     clearTimeout(timer)
   }

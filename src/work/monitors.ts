@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../co
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type Principal, type RequestView, withoutClaims } from '../core/request-view.ts'
 import { memberPath, nameOf, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import type { OperationsSettings } from './operations.ts'
 import { walkMembers } from './store-calls.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
@@ -11,14 +12,10 @@ const COLLECTION = 'monitors'
 /** Bytes up to which content may be a monitor. */
 const LARGEST = 64 * 1024
 
-interface MonitorOptions {
+interface MonitorOptions extends Pick<OperationsSettings, 'path' | 'retention'> {
   readonly store: ResourceStore
   readonly now: () => number
-  /** Path below which clients find the monitors. */
-  readonly path: string
-  /** Milliseconds for which a monitor is kept after its work has ended. */
-  readonly retention: number
-  readonly isAdmin: ((principal: Principal, request: RequestView) => MaybePromise<boolean>) | undefined
+  readonly isAdmin: OperationsSettings['isAdmin'] | undefined
 }
 
 /** Monitors of accepted work: who may see them, and for how long they are kept. */

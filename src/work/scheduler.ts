@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { isWithin } from '../core/forward-clock.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
+import type { OperationsSettings } from './operations.ts'
 import { createPoll } from './poll.ts'
 import type { WorkQueue } from './queue.ts'
 
@@ -14,21 +14,15 @@ interface WorkScheduler {
   close(): void
 }
 
-interface SchedulerOptions {
+interface SchedulerOptions extends Pick<OperationsSettings, 'concurrency' | 'pollInterval'> {
   readonly queue: WorkQueue
   /** Does one piece of work. */
   readonly run: (id: string) => Promise<unknown>
-  /** How many pieces of work this process does at a time. */
-  readonly concurrency: number
-  /** Milliseconds between looks for work that this process does not know: left by a crash, or due again. */
-  readonly pollInterval: number
   readonly log: Log
 }
 
 /** A queue of the user's own, which has the work done wherever it likes. */
-export interface ExternalQueue {
-  enqueue(id: string, options: { readonly delay: number }): MaybePromise<unknown>
-}
+export type ExternalQueue = NonNullable<OperationsSettings['queue']>
 
 /** How often a queue of the user's own gets work that is still there, in milliseconds. */
 const REPEAT = 60_000

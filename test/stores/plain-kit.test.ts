@@ -86,7 +86,11 @@ const MUTANTS: readonly (readonly [Mutant[1], title: string, sentence: string])[
     'sees every member once while members are removed and made again under the same name',
     'The walk',
   ],
-  [plain.replacesTheHidden, 'treats a hidden resource as absent', 'A hidden resource counts as absent.'],
+  [
+    plain.replacesTheHidden,
+    'treats a hidden resource as absent, whose state has a version of its own',
+    'A hidden resource counts as absent, and was replaced.',
+  ],
   [plain.hidesContent, 'keeps large content of a hidden resource, and what describes it', 'has lost its content'],
   [plain.removesAnyVersion, 'expecting a version, removes that state and no other', 'a version of the past happened'],
   [plain.forgetsAll, 'forgets a tombstone after its retention', 'forgotten before its retention was over'],

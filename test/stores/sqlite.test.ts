@@ -595,7 +595,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const file = await createFile()
       const { handle, runs } = watchHandle(file.open())
       openStore(handle, { contents: memoryContents(), sweepInterval: 5 })
-      const found = () => [...new Set(runs.filter((sql) => /FROM resource_contents.* expires < \?/.test(sql)))]
+      const found = () => [...new Set(runs.filter((sql) => /FROM resource_contents.* expires < \?/s.test(sql)))]
       await vi.waitFor(() => expect(found()).toHaveLength(2), 30_000)
       const planner = file.open()
       const plans = found().map((sql) =>

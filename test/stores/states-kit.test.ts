@@ -57,7 +57,7 @@ const MUTANTS = [
   [
     'hidesWithoutVersion',
     states.hidesWithoutVersion,
-    'gives the hidden state a version of its own, and tells of it in no conflict',
+    'treats a hidden resource as absent, whose state has a version of its own',
     'The hidden state has the version of the visible one.',
   ],
   [
@@ -165,7 +165,7 @@ const MUTANTS = [
   [
     'tellsHidden',
     removals.tellsHidden,
-    'gives the hidden state a version of its own, and tells of it in no conflict',
+    'treats a hidden resource as absent, whose state has a version of its own',
     'A conflict tells of a state that is hidden.',
   ],
   [
@@ -309,7 +309,7 @@ const MUTANTS = [
   [
     'tellsHiddenWhereNothingIs',
     removals.tellsHiddenWhereNothingIs,
-    'treats a hidden resource as absent',
+    'treats a hidden resource as absent, whose state has a version of its own',
     'A removal that found nothing to remove tells of a state that is hidden.',
   ],
   [

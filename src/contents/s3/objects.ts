@@ -11,12 +11,6 @@ import { readElement } from './lists.ts'
 const PART_SIZE: number = 8 * 1024 * 1024
 const MAX_PARTS = 10_000
 
-/** A part that the service has. */
-interface SentPart {
-  readonly entityTag: string
-  readonly digest: Buffer
-}
-
 /** Puts an object: at once up to the size of a part, otherwise in parts. Nothing shows under its name before it is whole. */
 export async function uploadObject(
   client: S3Client,
@@ -26,7 +20,8 @@ export async function uploadObject(
   partSize: number = PART_SIZE,
 ): Promise<PutContent> {
   const buffer = Buffer.allocUnsafeSlow(partSize)
-  const parts: SentPart[] = []
+  /** The entity tags of the parts that the service has. */
+  const parts: string[] = []
   let uploadId: string | undefined
   let used = 0
   let size = 0
@@ -81,13 +76,14 @@ async function beginUpload(client: S3Client, name: string, signal: AbortSignal |
   return readElement(response.text, 'UploadId')
 }
 
+/** @returns the entity tag */
 async function sendBytes(
   client: S3Client,
   name: string,
   query: Readonly<Record<string, string>>,
   body: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<SentPart> {
+): Promise<string> {
   const digest = createHash('md5').update(body).digest()
   const headers = { 'Content-MD5': digest.toString('base64') }
   const response = await client.send({ method: 'PUT', name, query, headers, body, signal })
@@ -96,7 +92,7 @@ async function sendBytes(
   if (isDigest(response) && entityTag !== `"${digest.toString('hex')}"`) {
     throw new Error(`The S3 service has other bytes than were sent: ${entityTag} instead of ${digest.toString('hex')}.`)
   }
-  return { entityTag, digest }
+  return entityTag
 }
 
 /** Whether an ETag is the MD5 digest of the bytes: not with every kind of encryption. */
@@ -110,12 +106,10 @@ async function completeUpload(
   client: S3Client,
   name: string,
   uploadId: string,
-  parts: readonly SentPart[],
+  parts: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const list = parts.map(
-    ({ entityTag }, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${entityTag}</ETag></Part>`,
-  )
+  const list = parts.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`)
   const xmlns = 'http://s3.amazonaws.com/doc/2006-03-01/'
   const body = Buffer.from(`<CompleteMultipartUpload xmlns="${xmlns}">${list.join('')}</CompleteMultipartUpload>`)
   // The service begins its response before it has assembled the parts.

@@ -16,11 +16,10 @@ import {
   type Budget,
   compareInOrder,
   type Filter,
-  isAfterStart,
+  isMet,
   type Key,
   openRanges,
   type Source,
-  type Start,
   walk,
 } from './query-walk.ts'
 import type { RankedList } from './ranked-list.ts'
@@ -39,10 +38,10 @@ export function queryPage(lists: readonly QueryLists[], query: ListQuery, { afte
   const filters = query.where.map((condition) => ({ condition, position: positionOf(index, condition.property) }))
   const sources = lists.map((one) => openSource(one, filters))
   // Within a scope all members have the same value there.
-  const isFree = ({ position }: Key) => sources[0]!.scope?.has(position) !== true
-  const start = after === undefined ? undefined : openStart(parsePosition(after, query), (i) => isFree(order[i]!))
+  const keys = order.filter(({ position }) => sources[0]!.scope?.has(position) !== true)
+  const start = after === undefined ? undefined : openStart(parsePosition(after, query), order)
   const selections = sources.map(selectMembers)
-  const members = collectMembers(selections, order.filter(isFree), start, limit + 1)
+  const members = collectMembers(selections, keys, start, limit + 1)
   const hasMore = members.length > limit
   if (hasMore) members.length = limit
   const last = members.at(-1)
@@ -55,10 +54,11 @@ export function queryPage(lists: readonly QueryLists[], query: ListQuery, { afte
   }
 }
 
-/** @param isFree whether a key of the cursor, by its place, is one of the walk */
-function openStart({ keys, name }: ListPosition, isFree: (key: number) => boolean): Start {
-  const place: IndexedMember = { entry: undefined!, name, integer: parseIntegerName(name), values: [] }
-  return { values: keys.filter((_, i) => isFree(i)), place }
+/** The place that a cursor names, as that of a member with the values of the order alone. */
+function openStart({ keys, name }: ListPosition, order: readonly Key[]): IndexedMember {
+  const values: IndexedValue[] = []
+  for (const [i, { position }] of order.entries()) values[position] = keys[i]!
+  return { entry: undefined!, name, integer: parseIntegerName(name), values }
 }
 
 /** The members of one scope, where the conditions allow one value of each of its properties; else all members. */
@@ -113,7 +113,7 @@ function countSelected(selection: Selection): number {
 function collectMembers(
   selections: readonly Selection[],
   keys: readonly Key[],
-  start: Start | undefined,
+  start: IndexedMember | undefined,
   limit: number,
 ): IndexedMember[] {
   const fewest = selections.reduce((sum, { count }) => sum + count, 0)
@@ -128,15 +128,10 @@ function* membersOf({ source, list, ranges }: Selection): Generator<IndexedMembe
   for (const { from, to } of ranges) for (const member of list.slice(from, to)) if (isMet(source, member)) yield member
 }
 
-function isMet({ filters }: Source, { values }: IndexedMember): boolean {
-  for (const { position, condition } of filters) if (!meetsCondition(values[position]!, condition)) return false
-  return true
-}
-
 function sortSelected(
   selections: readonly Selection[],
   keys: readonly Key[],
-  start: Start | undefined,
+  start: IndexedMember | undefined,
   limit: number,
 ): IndexedMember[] {
   const found: IndexedMember[] = []
@@ -146,7 +141,7 @@ function sortSelected(
   }
   for (const selection of selections) {
     for (const member of membersOf(selection)) {
-      if (start !== undefined && !isAfterStart(member, start, keys)) continue
+      if (start !== undefined && compareInOrder(member, start, keys) <= 0) continue
       // A page and a few thousand more are all that is held.
       if (found.push(member) >= limit + 4096) sort()
     }
@@ -159,11 +154,11 @@ function sortSelected(
 function readInOrder(
   selections: readonly Selection[],
   keys: readonly Key[],
-  start: Start | undefined,
+  start: IndexedMember | undefined,
   limit: number,
   budget: Budget,
 ): IndexedMember[] {
-  const walks = selections.map(({ source }) => walkSource(source, keys, start, budget))
+  const walks = selections.map(({ source }) => walk(source, keys, start, budget))
   const heads = walks.map((walk) => walk.next().value)
   const found: IndexedMember[] = []
   while (found.length < limit) {
@@ -177,13 +172,4 @@ function readInOrder(
     heads[first] = walks[first]!.next().value
   }
   return found
-}
-
-function* walkSource(
-  source: Source,
-  keys: readonly Key[],
-  start: Start | undefined,
-  budget: Budget,
-): Generator<IndexedMember, void, undefined> {
-  for (const member of walk(source, keys, start, budget)) if (isMet(source, member)) yield member
 }

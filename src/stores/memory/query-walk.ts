@@ -1,4 +1,4 @@
-import { type Condition, compareValues, type IndexedValue, type OrderKey } from '../lists.ts'
+import { type Condition, compareValues, type IndexedValue, meetsCondition, type OrderKey } from '../lists.ts'
 import { BY_NAME, compareMembers, findRanges, type IndexedMember, type QueryLists, type Range } from './query-lists.ts'
 import type { RankedList } from './ranked-list.ts'
 
@@ -21,7 +21,7 @@ export interface Source {
   readonly lists: QueryLists
   /** The value of each property of the scope, in order and by position; `undefined` for members of every scope. */
   readonly scope: ReadonlyMap<number, IndexedValue> | undefined
-  /** The conditions that members of the source need not meet. */
+  /** The conditions beside the scope. */
   readonly filters: readonly Filter[]
 }
 
@@ -63,45 +63,33 @@ export function compareInOrder(a: IndexedMember, b: IndexedMember, keys: readonl
   return compareMembers(a, b)
 }
 
-/** Where a walk begins: behind the position that a cursor names. */
-export interface Start {
-  /** The values of the keys there. */
-  readonly values: readonly IndexedValue[]
-  /** The name there. */
-  readonly place: IndexedMember
-}
-
-/** Whether a member comes after the start of a walk in its order. */
-export function isAfterStart(member: IndexedMember, { values, place }: Start, keys: readonly Key[]): boolean {
-  for (let i = 0; i < values.length; i++) {
-    const { position, direction } = keys[i]!
-    const order = compareValues(member.values[position]!, values[i]!)
-    if (order !== 0) return direction === 'ascending' ? order > 0 : order < 0
-  }
-  return compareMembers(member, place) > 0
+/** Whether a member of a source meets its conditions. */
+export function isMet({ filters }: Source, { values }: IndexedMember): boolean {
+  for (const { position, condition } of filters) if (!meetsCondition(values[position]!, condition)) return false
+  return true
 }
 
 /**
- * The members of a source in an order, those that come after a start. They meet the conditions on one of the keys; the
- * others are up to the caller.
+ * The members of a source that meet its conditions, in an order.
  * @param keys at most two; where the source has a scope, none of its properties
+ * @param start the place of a member behind which the walk begins
  * @param budget the walk ends, with less than nothing left, when it has looked at more members
  */
 export function* walk(
   source: Source,
   keys: readonly Key[],
-  start: Start | undefined,
+  start: IndexedMember | undefined,
   budget: Budget,
 ): Generator<IndexedMember, void, undefined> {
   const [key, second] = keys
   const { list, ranges } = openRanges(source, key?.position ?? BY_NAME)
   const first = (from: number, to: number): number =>
-    start === undefined ? from : list.search(from, to, (member) => !isAfterStart(member, start, keys))
+    start === undefined ? from : list.search(from, to, (member) => compareInOrder(member, start, keys) <= 0)
 
   function* take(from: number, to: number): Generator<IndexedMember, void, undefined> {
     for (const member of list.slice(from, to)) {
       if (--budget.left < 0) return
-      yield member
+      if (isMet(source, member)) yield member
     }
   }
 
@@ -110,18 +98,17 @@ export function* walk(
     for (const { from, to } of ranges) yield* take(first(from, to), to)
     return
   }
-  for (const { from, to } of walkGroups(list, ranges, key, start?.values[0])) {
+  for (const { from, to } of walkGroups(list, ranges, key, start?.values[key.position])) {
     if (budget.left < 0) return
     if (second === undefined) yield* take(first(from, to), to)
     else if (to - from <= SMALL_GROUP) {
       const members = [...take(from, to)]
-      const rest = start === undefined ? members : members.filter((member) => isAfterStart(member, start, keys))
+      const rest = start === undefined ? members : members.filter((member) => compareInOrder(member, start, keys) > 0)
       yield* rest.sort((a, b) => compareInOrder(a, b, keys))
     } else {
       const value = list.at(from).values[key.position]!
-      const isFirst = start !== undefined && compareValues(value, start.values[0]!) === 0
-      const inner = isFirst ? { values: start.values.slice(1), place: start.place } : undefined
-      for (const member of walk(source, [second], inner, budget)) {
+      const isFirst = start !== undefined && compareValues(value, start.values[key.position]!) === 0
+      for (const member of walk(source, [second], isFirst ? start : undefined, budget)) {
         if (compareValues(member.values[key.position]!, value) === 0) yield member
       }
     }

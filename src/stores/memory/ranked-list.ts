@@ -42,38 +42,17 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
 
   /** The chunk in which an item stands or would stand, from one on. */
   function findChunk(item: Item, from: number): number {
-    let low = from
-    let high = chunks.length - 1
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1
-      if (compare(chunks[middle]![0]!, item) <= 0) low = middle
-      else high = middle - 1
-    }
-    return low
+    return findFirst(from + 1, chunks.length, (index) => compare(chunks[index]![0]!, item) <= 0) - 1
   }
 
   /** The first place in a chunk, from one on, whose item is not before a given one. */
   function placeIn(chunk: readonly Item[], item: Item, from: number): number {
-    let low = from
-    let high = chunk.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (compare(chunk[middle]!, item) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
+    return findFirst(from, chunk.length, (place) => compare(chunk[place]!, item) < 0)
   }
 
   function chunkAt(rank: number): number {
     const starts = ranksOfChunks()
-    let low = 0
-    let high = starts.length - 1
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1
-      if (starts[middle]! <= rank) low = middle
-      else high = middle - 1
-    }
-    return low
+    return findFirst(1, starts.length, (index) => starts[index]! <= rank) - 1
   }
 
   /** Puts those in that wait: all that stand between the same two items at once. */
@@ -161,12 +140,7 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     },
 
     search(from, to, isBefore) {
-      while (from < to) {
-        const middle = (from + to) >>> 1
-        if (isBefore(this.at(middle))) from = middle + 1
-        else to = middle
-      }
-      return from
+      return findFirst(from, to, (rank) => isBefore(this.at(rank)))
     },
 
     *slice(from, to) {
@@ -180,4 +154,14 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
       }
     },
   }
+}
+
+/** The first number of a range for which `isBefore` does not hold. It holds for the first part of the range and for no more. */
+function findFirst(from: number, to: number, isBefore: (number: number) => boolean): number {
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (isBefore(middle)) from = middle + 1
+    else to = middle
+  }
+  return from
 }

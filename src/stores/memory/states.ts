@@ -6,6 +6,7 @@ import { collectBlocks, untilAborted } from '../streams.ts'
 import {
   type Abortable,
   type Content,
+  type CreateResult,
   isResource,
   isStaged,
   type ReadOptions,
@@ -20,9 +21,7 @@ import { createExpiringStates, createTombstones } from './expiring.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
 
 /** A reason to write nothing. */
-type Conflict =
-  | { readonly outcome: 'conflict'; readonly current: StoredState; readonly related: StoredResource }
-  | { readonly outcome: 'conflict'; readonly current: undefined; readonly missing: string }
+type Conflict = Exclude<CreateResult, { readonly outcome: 'created' }>
 
 /** What stands at which path. Nothing here waits: a step of several calls is atomic. */
 interface States {

@@ -5,15 +5,11 @@ import { HttpError, isHttpError } from '../../core/errors.ts'
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { hasProperties } from '../../core/option-values.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
+import type { PostgresStoreOptions } from '../postgres.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 
-export interface CheckoutLimits {
-  /** Milliseconds that a statement may take. */
-  readonly statementTimeout: number
-  /** Milliseconds to wait for a connection. */
-  readonly connectTimeout: number
-}
+export type CheckoutLimits = Required<Pick<PostgresStoreOptions, 'statementTimeout' | 'connectTimeout'>>
 
 /** The calls that wait for a connection, or for something else. */
 export interface WaitingCalls {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PostgresStoreOptions } from '../postgres.ts'
 import { type Abortable, isAborted } from '../types.ts'
 import {
   type CheckoutLimits,
@@ -84,10 +85,8 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-interface PostgresConnectionOptions extends CheckoutLimits {
-  readonly maxWaiting: number
-  readonly preparedStatements: boolean
-}
+type PostgresConnectionOptions = CheckoutLimits &
+  Required<Pick<PostgresStoreOptions, 'maxWaiting' | 'preparedStatements'>>
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200

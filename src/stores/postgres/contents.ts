@@ -90,9 +90,8 @@ export function createPostgresContents(
 
   const chunkSource: ChunkSource = {
     async findNext(after) {
-      const [row] = await connection.read<{ path: string; id: string | null; size: number }>(statements.findChunked, [
-        Buffer.from(after, 'base64'),
-      ])
+      type ChunkedRow = { readonly path: string; readonly id: string | null; readonly size: number }
+      const [row] = await connection.read<ChunkedRow>(statements.findChunked, [Buffer.from(after, 'base64')])
       if (row === undefined || row.id === null) return row?.path
       return { path: row.path, id: row.id, size: row.size, body: open(row.id, row.size) }
     },
@@ -127,17 +126,10 @@ export function createPostgresContents(
     },
 
     async append(id, from, bytes) {
-      const index = from / CHUNK_SIZE
-      const rows =
-        bytes.length <= CHUNK_SIZE
-          ? await connection.run(statements.addChunk, [id, grace, index, bytes])
-          : await connection.run(statements.addTwoChunks, [
-              id,
-              grace,
-              index,
-              bytes.subarray(0, CHUNK_SIZE),
-              bytes.subarray(CHUNK_SIZE),
-            ])
+      const isOne = bytes.length <= CHUNK_SIZE
+      const chunks = isOne ? [bytes] : [bytes.subarray(0, CHUNK_SIZE), bytes.subarray(CHUNK_SIZE)]
+      const statement = isOne ? statements.addChunk : statements.addTwoChunks
+      const rows = await connection.run(statement, [id, grace, from / CHUNK_SIZE, ...chunks])
       if (rows.length === 0) throw createLostContentError()
     },
 

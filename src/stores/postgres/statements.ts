@@ -6,12 +6,7 @@ import type { PostgresStatement, PostgresValue } from './connection.ts'
 import type { Fields } from './direct-query.ts'
 import { CONTENT, FACTS, NOW, type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
-type StateName = 'readState' | 'readFacts' | 'holdState' | 'listLive' | 'listAll' | 'sweepStates' | 'leaseNames'
-type ContentName = 'beginContent' | 'touchContent' | 'linkContent' | 'releaseContent' | 'abandonContent'
-type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross'
-type SweepName = 'claimExpired' | 'sweepChunks' | 'sweepContent'
-type KeyName = 'readIdentity' | 'claimKeys' | 'findKnown' | 'findChunked' | 'findContentOf' | 'moveContent'
-type StatementName = StateName | WriteStatementName | ContentName | ChunkName | SweepName | KeyName
+type StatementName = WriteStatementName | keyof ReturnType<typeof writeStatements>
 
 /** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
 export const KEY_MARK = '.'
@@ -36,7 +31,7 @@ const SHARED: readonly StatementName[] = ['readState', 'readFacts', 'createState
 /** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
 export function nameStatements(prefix: string): PostgresStatements {
   const statements: Record<string, PostgresStatement> = {}
-  for (const [key, text] of Object.entries(writeStatements(prefix))) {
+  for (const [key, text] of Object.entries({ ...writeStatements(prefix), ...writeWriteStatements(prefix) })) {
     const digest = createHash('sha256').update(text).digest('base64url')
     const name = `http-resource-service ${key} ${digest.slice(0, 16)}`
     const decode = DECODERS[key.replace('Indexed', '') as StatementName]
@@ -45,35 +40,32 @@ export function nameStatements(prefix: string): PostgresStatements {
   return statements as PostgresStatements
 }
 
-function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
+/** Those that write no state of a path. */
+function writeStatements(prefix: string) {
   const states = `${prefix}states`
   const counters = `${prefix}counters`
   const contents = `${prefix}contents`
   const chunks = `${prefix}chunks`
 
-  const listed = (state: number) =>
-    `SELECT ${FACTS}, ${CONTENT}, sort_key FROM ${states} ` +
-    `WHERE collection = $1::bytea AND state = ${state} AND sort_key > $2::bytea ORDER BY sort_key LIMIT $3::integer`
-
-  const touch = `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`
-  const insertChunk =
-    `WITH touched AS (${touch} RETURNING id) ` + `INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched`
+  const row = `${FACTS}, ${CONTENT}, sort_key`
+  const listed = (state: number) => `FROM ${states} WHERE collection = $1::bytea AND state = ${state}
+    AND sort_key > $2::bytea ORDER BY sort_key LIMIT $3::integer`
+  const forgotten = `${NOW} - ${KEPT_AFTER_EXPIRY}`
+  const touched = `${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`
+  const insertChunk = `WITH touched AS (UPDATE ${touched} RETURNING id)
+    INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched`
 
   return {
     readState: `SELECT ${FACTS}, ${CONTENT} FROM ${states} WHERE path = $1::bytea`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = $1::bytea`,
     holdState: `SELECT 1 FROM ${states} WHERE path = $1::bytea AND state = ${LIVE} FOR SHARE`,
-    listLive: listed(LIVE),
-    listAll:
-      `SELECT * FROM ((${listed(LIVE)}) UNION ALL (${listed(HIDDEN)})) AS members ` +
-      'ORDER BY sort_key LIMIT $3::integer',
-
-    ...writeWriteStatements(prefix),
+    listLive: `SELECT ${row} ${listed(LIVE)}`,
+    listAll: `SELECT * FROM ((SELECT ${row} ${listed(LIVE)}) UNION ALL (SELECT ${row} ${listed(HIDDEN)})) AS members
+      ORDER BY sort_key LIMIT $3::integer`,
 
     // Beyond 2^53 - 1 there is no row, and so no name.
-    leaseNames:
-      `INSERT INTO ${counters} AS c VALUES ($1::bytea, 1 + $2::bigint) ON CONFLICT (collection) DO UPDATE SET ` +
-      `next = c.next + $2 WHERE c.next + $2 <= ${Number.MAX_SAFE_INTEGER + 1} RETURNING next`,
+    leaseNames: `INSERT INTO ${counters} AS c VALUES ($1::bytea, 1 + $2::bigint) ON CONFLICT (collection) DO UPDATE SET
+      next = c.next + $2 WHERE c.next + $2 <= ${Number.MAX_SAFE_INTEGER + 1} RETURNING next`,
 
     // `expires` of content: null while a path shows it; otherwise the time from which the sweep may take it.
     beginContent: `INSERT INTO ${contents} VALUES ($1::text, ${NOW} + $2::bigint)`,
@@ -82,44 +74,38 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = $1::text AND expires > 0 RETURNING 1`,
     releaseContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL RETURNING 1`,
-    readChunk:
-      "SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes " +
-      `FROM ${chunks} WHERE content_id = $1::text AND chunk = $2::integer`,
-    readAcross:
-      "SELECT encode(substring(a.bytes FROM $3::integer) || substring(b.bytes FOR $4::integer), 'base64') AS bytes " +
-      `FROM ${chunks} AS a, ${chunks} AS b ` +
-      'WHERE a.content_id = $1::text AND a.chunk = $2::integer AND b.content_id = $1 AND b.chunk = $2 + 1',
+    readChunk: `SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes
+      FROM ${chunks} WHERE content_id = $1::text AND chunk = $2::integer`,
+    readAcross: `SELECT encode(substring(a.bytes FROM $3::integer) || substring(b.bytes FOR $4::integer), 'base64') AS bytes
+      FROM ${chunks} AS a, ${chunks} AS b WHERE a.content_id = $1::text AND a.chunk = $2::integer
+      AND b.content_id = $1 AND b.chunk = $2 + 1`,
 
     // The condition stands twice: a row found by the inner query may have been written anew meanwhile.
-    sweepStates:
-      `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} WHERE expires < ${NOW} - ` +
-      `${KEPT_AFTER_EXPIRY} LIMIT 500) AND expires < ${NOW} - ${KEPT_AFTER_EXPIRY} RETURNING 1`,
+    sweepStates: `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} WHERE expires < ${forgotten} LIMIT 500)
+      AND expires < ${forgotten} RETURNING 1`,
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
-    claimExpired:
-      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
-      `AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 1) AND expires < ${NOW} RETURNING id`,
-    sweepChunks:
-      `DELETE FROM ${chunks} WHERE content_id = $1::text AND chunk IN ` +
-      `(SELECT chunk FROM ${chunks} WHERE content_id = $1 LIMIT 64) RETURNING 1`,
+    claimExpired: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW}
+      AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 1) AND expires < ${NOW} RETURNING id`,
+    sweepChunks: `DELETE FROM ${chunks} WHERE content_id = $1::text AND chunk IN
+      (SELECT chunk FROM ${chunks} WHERE content_id = $1 LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = $1::text AND expires = 0`,
 
     // Content in a content store: its id is its key behind a mark.
     readIdentity: `SELECT id FROM ${prefix}identity`,
-    touchContent: touch,
+    touchContent: `UPDATE ${touched}`,
     /** Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. */
-    claimKeys:
-      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
-      `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 16) AND expires < ${NOW} RETURNING id`,
+    claimKeys: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW}
+      AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 16) AND expires < ${NOW} RETURNING id`,
     // Among a thousand states: one statement for all others might never end in time. No byte of a path is 255.
-    findChunked:
-      `WITH last AS (SELECT path FROM ${states} WHERE path > $1::bytea ORDER BY path LIMIT 1 OFFSET 999) ` +
-      `SELECT encode(path, 'base64') AS path, id, size FROM ((SELECT path, content_id AS id, size FROM ${states} ` +
-      `WHERE path > $1 AND path <= COALESCE((SELECT path FROM last), decode('ff', 'hex')) AND content_id IS NOT NULL ` +
-      `AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1) UNION ALL SELECT path, NULL, NULL FROM last) AS found ` +
-      'ORDER BY id LIMIT 1',
+    findChunked: `WITH last AS (SELECT path FROM ${states} WHERE path > $1::bytea ORDER BY path LIMIT 1 OFFSET 999)
+      SELECT encode(path, 'base64') AS path, id, size FROM ((SELECT path, content_id AS id, size FROM ${states}
+      WHERE path > $1 AND path <= COALESCE((SELECT path FROM last), decode('ff', 'hex')) AND content_id IS NOT NULL
+      AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1)
+      UNION ALL SELECT path, NULL, NULL FROM last) AS found ORDER BY id LIMIT 1`,
     findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = $1::bytea`,
     /** The version stays: the bytes are the same. */
-    moveContent: `UPDATE ${states} SET content_id = $3::text, revision = version WHERE path = $1::bytea AND content_id = $2::text RETURNING 1`,
+    moveContent: `UPDATE ${states} SET content_id = $3::text, revision = version
+      WHERE path = $1::bytea AND content_id = $2::text RETURNING 1`,
     /** $1 ids, with commas between them. */
     findKnown: `SELECT id FROM ${contents} WHERE id = ANY(string_to_array($1::text, ','))`,
   }

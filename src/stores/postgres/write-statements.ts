@@ -11,12 +11,14 @@ export const NOW = '(extract(epoch from now()) * 1000)::bigint'
 const WRITTEN = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)::bigint)`
 
 /** The columns of a row, without the content. */
-export const FACTS: string =
-  "convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size, content_type, " +
-  "content_encoding, content_language, filename, content_id, encode(sha256, 'base64') AS sha256, indexed_by, indexed, " +
-  `${NOW} AS now`
+export const FACTS: string = `convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size,
+  content_type, content_encoding, content_language, filename, content_id, encode(sha256, 'base64') AS sha256,
+  indexed_by, indexed, ${NOW} AS now`
 
 export const CONTENT = "encode(content, 'base64') AS content"
+
+/** The date of a state that follows another one. */
+const DATED = `changed = GREATEST(s.changed, ${WRITTEN}), strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
 
 /** The columns of a {@link WrittenRow}, but the last two. */
 const WRITTEN_FACTS = 'changed, strong, was_state, was_content_id'
@@ -29,12 +31,17 @@ export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
 }
 
 type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createState' | 'createBeside'
-type RemoveStatementName = 'hideState' | 'removeState' | 'removeBelow'
-export type WriteStatementName = PutStatementName | `${PutStatementName}Indexed` | RemoveStatementName
+export type WriteStatementName =
+  | PutStatementName
+  | `${PutStatementName}Indexed`
+  | keyof ReturnType<typeof writeRemovals>
 
-const WRITTEN_COLUMNS =
-  'path, version, size, content_type, content_encoding, content_language, filename, content, collection, sort_key, ' +
-  'revision, state, changed, strong'
+const WRITTEN_COLUMNS = `path, version, size, content_type, content_encoding, content_language, filename, content,
+  collection, sort_key, revision, state, changed, strong`
+
+/** What a state that is written takes over from the one before. */
+const REWRITTEN = `state = ${LIVE}, version = $2, revision = $2, ${DATED}, expires = NULL, size = $3, content_type = $4,
+  content_encoding = $5, content_language = $6, filename = $7, was_state = s.state`
 
 /** The values of a new row. @param first number of the first parameter */
 function written(first: number): string {
@@ -67,79 +74,64 @@ function writePuts(
   const entryAt = (name: PutStatementName) =>
     first === undefined
       ? ''
-      : `, entry AS (INSERT INTO ${prefix}entries AS e (place, sort_key, ${KEY_COLUMNS.join(', ')}) ` +
-        `SELECT p.id, put.sort_key, ${KEY_COLUMNS.map((_, i) => `$${first[name] + 2 + i}::bytea`).join(', ')} ` +
-        `FROM put JOIN ${prefix}places AS p ON p.collection = put.collection AND p.index_version = $${first[name]} ` +
-        'ON CONFLICT (place, sort_key) DO UPDATE SET ' +
-        `${KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')} ` +
-        `WHERE (${KEY_COLUMNS.map((column) => `e.${column}`).join(', ')}) IS DISTINCT FROM ` +
-        `(${KEY_COLUMNS.map((column) => `excluded.${column}`).join(', ')}))`
+      : `, entry AS (INSERT INTO ${prefix}entries AS e (place, sort_key, ${KEY_COLUMNS.join(', ')})
+        SELECT p.id, put.sort_key, ${KEY_COLUMNS.map((_, i) => `$${first[name] + 2 + i}::bytea`).join(', ')}
+        FROM put JOIN ${prefix}places AS p ON p.collection = put.collection AND p.index_version = $${first[name]}
+        ON CONFLICT (place, sort_key) DO UPDATE SET
+        ${KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
+        WHERE (${KEY_COLUMNS.map((column) => `e.${column}`).join(', ')}) IS DISTINCT FROM
+        (${KEY_COLUMNS.map((column) => `excluded.${column}`).join(', ')}))`
 
   // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace, $11 SHA-256; in all of them.
-  const replaced = (name: PutStatementName) =>
-    `state = ${LIVE}, version = $2, revision = $2, changed = GREATEST(s.changed, ${WRITTEN}), ` +
-    `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), expires = NULL, size = $3, content_type = $4, ` +
-    'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
-    `sha256 = $11, indexed_by = ${indexedAt(name).by}, indexed = ${indexedAt(name).values}, ` +
-    'was_state = s.state, was_content_id = s.content_id'
+  const replaced = (name: PutStatementName) => `${REWRITTEN}, content_id = $8, content = $9, sha256 = $11,
+    indexed_by = ${indexedAt(name).by}, indexed = ${indexedAt(name).values}, was_content_id = s.content_id`
   const returned = `RETURNING ${WRITTEN_FACTS}, collection, sort_key`
-  const insert = (name: PutStatementName) =>
-    `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, revision, changed, strong, expires, size, ` +
-    'content_type, content_encoding, content_language, filename, content_id, content, sha256, indexed_by, indexed) ' +
-    `VALUES ($1::bytea, $12::bytea, $13::bytea, ${LIVE}, $2::text, $2::text, ${WRITTEN}, true, NULL, $3::bigint, ` +
-    `$4::text, $5::text, $6::text, $7::text, $8::text, $9::bytea, $11::bytea, ${indexedAt(name).by}, ` +
-    `${indexedAt(name).values}) ON CONFLICT (path) DO UPDATE SET ${replaced(name)} WHERE s.state >= $14::smallint ` +
-    returned
-  const update =
-    `UPDATE ${states} AS s SET ${replaced('replaceState')} ` +
-    `WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($12::text IS NULL OR s.version = $12) ${returned}`
+  const insert = (name: PutStatementName) => `INSERT INTO ${states} AS s (path, collection, sort_key, state, version,
+    revision, changed, strong, expires, size, content_type, content_encoding, content_language, filename, content_id,
+    content, sha256, indexed_by, indexed) VALUES ($1::bytea, $12::bytea, $13::bytea, ${LIVE}, $2::text, $2::text,
+    ${WRITTEN}, true, NULL, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::text, $9::bytea, $11::bytea,
+    ${indexedAt(name).by}, ${indexedAt(name).values}) ON CONFLICT (path) DO UPDATE SET ${replaced(name)}
+    WHERE s.state >= $14::smallint ${returned}`
+  const update = `UPDATE ${states} AS s SET ${replaced('replaceState')}
+    WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($12::text IS NULL OR s.version = $12) ${returned}`
   // The content that is not shown any more goes to the sweep in the same step.
-  const released =
-    `released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $10::bigint FROM put ` +
-    'WHERE c.id = put.was_content_id RETURNING 1)'
-  const raised =
-    `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL ` +
-    'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
-  const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
-  const beside = indexedAt('createBeside')
+  const released = `released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $10::bigint FROM put
+    WHERE c.id = put.was_content_id RETURNING 1)`
+  const raised = `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL
+    ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)`
+  const insertNew = `INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed)`
+  const unlessThere = 'ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key'
   const alone = indexedAt('createState')
+  const beside = indexedAt('createBeside')
+  const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
 
   return {
     /** $12 collection, $13 sort key, $14 which states may be replaced. */
-    putState:
-      `WITH put AS (${insert('putState')}), ${released}${entryAt('putState')} ` +
-      `SELECT ${result}, NULL AS next FROM put`,
+    putState: `WITH put AS (${insert('putState')}), ${released}${entryAt('putState')}
+      SELECT ${result}, NULL AS next FROM put`,
     /** $15 as well: the value to which the counter of the collection is raised. */
-    putNamed:
-      `WITH put AS (${insert('putNamed')}), ${released}, ${raised}${entryAt('putNamed')} SELECT ${result}, ` +
-      `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
+    putNamed: `WITH put AS (${insert('putNamed')}), ${released}, ${raised}${entryAt('putNamed')}
+      SELECT ${result}, COALESCE((SELECT max(next) FROM raised),
+      (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
     /** $12 the version to replace, or null. */
-    replaceState: `WITH put AS (${update}), ${released}${entryAt('replaceState')} SELECT ${result}, NULL AS next FROM put`,
+    replaceState: `WITH put AS (${update}), ${released}${entryAt('replaceState')}
+      SELECT ${result}, NULL AS next FROM put`,
 
     /** A new path of small content. $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content, $9 collection, $10 sort key. */
-    createState:
-      `WITH put AS (INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed) ` +
-      `VALUES (${written(1)}, ${alone.by}, ${alone.values}) ` +
-      `ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key)${entryAt('createState')} ` +
-      'SELECT changed, strong FROM put',
+    createState: `WITH put AS (${insertNew} VALUES (${written(1)}, ${alone.by}, ${alone.values}) ${unlessThere})
+      ${entryAt('createState')} SELECT changed, strong FROM put`,
 
     /**
      * A new path beside one that must be absent, in one round trip. $1 path of the other, $2 version, $3 size, $4 to $7 the
      * four fields, $8 content, $9 collection, $10 sort key; $11 to $20 the same of the new path. No row where the other is
      * there or hidden, and an error that undoes all where the new path is.
      */
-    createBeside:
-      `WITH other AS (INSERT INTO ${states} AS s (${WRITTEN_COLUMNS}) VALUES (${written(1)}) ` +
-      `ON CONFLICT (path) DO UPDATE SET state = ${LIVE}, version = $2, revision = $2, ` +
-      `changed = GREATEST(s.changed, ${WRITTEN}), strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), ` +
-      'expires = NULL, size = $3, content_type = $4, content_encoding = $5, content_language = $6, filename = $7, ' +
-      'content = $8, indexed_by = NULL, indexed = NULL, was_state = s.state, ' +
-      `was_content_id = NULL WHERE s.state = ${REMOVED} RETURNING 1), ` +
-      `put AS (INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed) ` +
-      `SELECT ${written(11)}, ${beside.by}, ${beside.values} FROM other ` +
-      `ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key)${entryAt('createBeside')} ` +
-      'SELECT (SELECT changed FROM put) AS changed, (SELECT strong FROM put) AS strong, ' +
-      '1 / (SELECT count(*)::integer FROM put) AS is_put FROM other',
+    createBeside: `WITH other AS (INSERT INTO ${states} AS s (${WRITTEN_COLUMNS}) VALUES (${written(1)})
+      ON CONFLICT (path) DO UPDATE SET ${REWRITTEN}, content = $8, indexed_by = NULL, indexed = NULL,
+      was_content_id = NULL WHERE s.state = ${REMOVED} RETURNING 1),
+      put AS (${insertNew} SELECT ${written(11)}, ${beside.by}, ${beside.values} FROM other ${unlessThere})
+      ${entryAt('createBeside')} SELECT (SELECT changed FROM put) AS changed, (SELECT strong FROM put) AS strong,
+      1 / (SELECT count(*)::integer FROM put) AS is_put FROM other`,
   }
 }
 
@@ -148,34 +140,30 @@ function isReleased(id: string): string {
   return `(${id} IS NULL OR EXISTS (SELECT 1 FROM released)) AS is_released`
 }
 
-function writeRemovals(prefix: string): Readonly<Record<RemoveStatementName, string>> {
+function writeRemovals(prefix: string) {
   const states = `${prefix}states`
   const contents = `${prefix}contents`
-  const dropping = (changes: string) =>
-    // FOR UPDATE reads the row as it is once the lock is held, and the update then changes that one.
-    `WITH old AS (SELECT ${FACTS}, ${CONTENT}, path AS key FROM ${states} WHERE path = $1::bytea AND ` +
-    'state <= $4::smallint AND ($2::text IS NULL OR version = $2) FOR UPDATE), ' +
-    `dropped AS (UPDATE ${states} AS s SET ${changes} FROM old WHERE s.path = old.key RETURNING 1)`
-  const dated =
-    `version = $3::text, revision = $3::text, changed = GREATEST(s.changed, ${WRITTEN}), ` +
-    `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
-  const emptied =
-    `state = ${REMOVED}, ${dated}, size = 0, content_type = NULL, content_encoding = NULL, content_language = NULL, ` +
-    'filename = NULL, content_id = NULL, content = NULL, sha256 = NULL, indexed_by = NULL, indexed = NULL'
+  // FOR UPDATE reads the row as it is once the lock is held, and the update then changes that one.
+  const dropping = (changes: string) => `WITH old AS (SELECT ${FACTS}, ${CONTENT}, path AS key FROM ${states}
+    WHERE path = $1::bytea AND state <= $4::smallint AND ($2::text IS NULL OR version = $2) FOR UPDATE),
+    dropped AS (UPDATE ${states} AS s SET ${changes} FROM old WHERE s.path = old.key RETURNING 1)`
+  const dated = `version = $3::text, revision = $3::text, ${DATED}`
+  const emptied = `state = ${REMOVED}, ${dated}, size = 0, content_type = NULL, content_encoding = NULL,
+    content_language = NULL, filename = NULL, content_id = NULL, content = NULL, sha256 = NULL, indexed_by = NULL,
+    indexed = NULL`
   return {
     /** $1 path, $2 the version to remove, or null, $3 the new version, $4 the states to remove: up to this one. */
     hideState: `${dropping(`state = ${HIDDEN}, ${dated}`)} SELECT * FROM old`,
     /** $5 milliseconds until the tombstone is forgotten, $6 grace, as well. */
-    removeState:
-      `${dropping(`${emptied}, expires = ${NOW} + $5::bigint`)}, released AS (UPDATE ${contents} AS c ` +
-      `SET expires = ${NOW} + $6::bigint FROM old WHERE c.id = old.content_id RETURNING 1) ` +
-      `SELECT old.*, ${isReleased('old.content_id')} FROM old`,
+    removeState: `${dropping(`${emptied}, expires = ${NOW} + $5::bigint`)},
+      released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $6::bigint FROM old WHERE c.id = old.content_id RETURNING 1)
+      SELECT old.*, ${isReleased('old.content_id')} FROM old`,
     /** Between $1 and $2, without a trace; $3 the new version, $4 grace. Gives the content that has escaped. */
-    removeBelow:
-      `WITH old AS (SELECT path AS key, content_id FROM ${states} WHERE path >= $1::bytea AND path < $2::bytea ` +
-      `AND (state <> ${REMOVED} OR expires > ${NOW}) FOR UPDATE), dropped AS (UPDATE ${states} AS s SET ${emptied}, ` +
-      `expires = ${NOW} FROM old WHERE s.path = old.key RETURNING 1), released AS (UPDATE ${contents} AS c ` +
-      `SET expires = ${NOW} + $4::bigint FROM old WHERE c.id = old.content_id RETURNING c.id) ` +
-      'SELECT content_id FROM old WHERE content_id IS NOT NULL AND content_id NOT IN (SELECT id FROM released)',
+    removeBelow: `WITH old AS (SELECT path AS key, content_id FROM ${states} WHERE path >= $1::bytea AND path < $2::bytea
+      AND (state <> ${REMOVED} OR expires > ${NOW}) FOR UPDATE),
+      dropped AS (UPDATE ${states} AS s SET ${emptied}, expires = ${NOW} FROM old WHERE s.path = old.key RETURNING 1),
+      released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $4::bigint FROM old WHERE c.id = old.content_id
+      RETURNING c.id) SELECT content_id FROM old WHERE content_id IS NOT NULL
+      AND content_id NOT IN (SELECT id FROM released)`,
   }
 }

@@ -82,7 +82,7 @@ interface Indexer {
   /** Begins, unless it has begun; fulfilled once all members are indexed, or after a failure, or when time is over. */
   run(collection: string, index: CollectionIndex): Promise<void>
   /** Ends the work; fulfilled once the step that is running is done. */
-  close(): MaybePromise<void>
+  close(): MaybePromise<unknown>
 }
 
 /** How long a list waits for the work: most collections are indexed by then. */

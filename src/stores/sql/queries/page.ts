@@ -28,8 +28,7 @@ export interface SelectedPage {
   readonly total: number | undefined
 }
 
-export interface FoundMember {
-  readonly sortKey: string
+interface FoundMember extends Found {
   readonly place: number
 }
 
@@ -70,15 +69,13 @@ export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions
   }
 }
 
-type Member = Found & FoundMember
-
 /** One list of live and of hidden members. Beyond the place where one of them ended early, the other does not count. */
 function merge(
   parts: readonly Selected[],
   places: readonly number[],
   order: readonly OrderSlot[],
-): { readonly found: readonly Member[]; readonly cut: Found | undefined } {
-  const all = parts.flatMap(({ found }, i) => found.map((one): Member => ({ ...one, place: places[i]! })))
+): { readonly found: readonly FoundMember[]; readonly cut: Found | undefined } {
+  const all = parts.flatMap(({ found }, i) => found.map((one): FoundMember => ({ ...one, place: places[i]! })))
   if (parts.length > 1) all.sort((a, b) => compareFound(a, b, order))
   const [cut] = parts.flatMap((part) => part.cut ?? []).sort((a, b) => compareFound(a, b, order))
   return { found: cut === undefined ? all : all.filter((one) => compareFound(one, cut, order) <= 0), cut }
