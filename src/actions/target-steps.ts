@@ -34,7 +34,7 @@ export function createTargetStep(
     }
     checkMessage(exchange)
     // RFC 9110 §7.4, unless a trusted proxy vouches for it.
-    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
+    if (readScheme(exchange) !== 'https' || isSecure(exchange)) return undefined
     throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
   }
 }
@@ -57,7 +57,7 @@ export function checkMessage(exchange: ResourceExchange): void {
   if (repeated !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
   }
-  const fault = findHostFault(req)
+  const fault = findHostFault(exchange)
   if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
 }
 
@@ -96,7 +96,7 @@ export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: F
       exchange.path = pathForLog(place.target)
       return exchange.canPass ? PASS : undefined
     }
-    const target = isTargetFormWrong(exchange.req) ? undefined : parseRequestTarget(place.target)
+    const target = isTargetFormWrong(exchange) ? undefined : parseRequestTarget(place.target)
     if (target === undefined) {
       exchange.isMalformed = place.target !== '*' || exchange.method !== 'OPTIONS'
       exchange.path = pathForLog(place.target)

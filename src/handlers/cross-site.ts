@@ -34,7 +34,7 @@ export function createCrossSiteCheck(options: CrossSiteOptions = {}): Step {
     if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
     if (site === 'same-origin' || site === 'none') return undefined
     if (origin === undefined) return refuse(exchange)
-    const isOwn = isOwnOrigin(exchange.req, origin, isSecure(exchange) ? 'https' : 'unknown')
+    const isOwn = isOwnOrigin(exchange, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
     return andThen(allows(origin), (isAllowed) =>
       isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuse(exchange),

@@ -101,7 +101,7 @@ export function createHttpsCheck(
   availability.watch(log)
 
   function transportOf(exchange: Exchange): Transport {
-    const connection = connectionOf(carrierOf(exchange.req)) as { [TRANSPORT]?: Transport }
+    const connection = connectionOf(carrierOf(exchange)) as { [TRANSPORT]?: Transport }
     return (connection[TRANSPORT] ??= decideTransport(exchange))
   }
 
