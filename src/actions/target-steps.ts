@@ -89,7 +89,6 @@ interface Fallthrough {
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
 export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: Fallthrough): Step<ResourceExchange> {
-  const isMisspelt = ({ place }: ResourceExchange): boolean => onlyMount !== undefined && place.mount !== onlyMount
   return function findRoute(exchange) {
     const { place } = exchange
     if (!place.isClear) {
@@ -103,19 +102,18 @@ export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: F
     } else {
       exchange.path = target.path
       exchange.queryText = target.query
-      if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
-      if (exchange.route !== undefined) takeRoute(exchange, target.path)
+      const isMisspelt = onlyMount !== undefined && place.mount !== onlyMount
+      if (!isMisspelt) exchange.route = table.find(target.path)!
+      if (exchange.route !== undefined) {
+        const { storePath, documentation } = exchange.route
+        exchange.storePath = storePath ?? target.path
+        // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
+        if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
+      }
     }
     const isOurs = exchange.route !== undefined || place.target === '*' || (table.isOpen && exchange.isMalformed)
     return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
   }
-}
-
-function takeRoute(exchange: ResourceExchange, path: string): void {
-  const { storePath, documentation } = exchange.route
-  exchange.storePath = storePath ?? path
-  // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
-  if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
 }
 
 /** The path that a log shows for a malformed target. A target of an unknown form may hold a password, and shows none. */
