@@ -120,7 +120,7 @@ export function createHttpsCheck(
     return said === 'https' || (said === 'unknown' && transport === 'encrypted proxy')
   }
 
-  function requireHttps(exchange: Exchange): undefined {
+  function refuseCleartext(exchange: Exchange): undefined {
     const transport = transportOf(exchange)
     if (isSecure(exchange, transport)) {
       availability.succeed()
@@ -145,7 +145,7 @@ export function createHttpsCheck(
     )
   }
 
-  return { step: requireHttps, isSecure }
+  return { step: refuseCleartext, isSecure }
 }
 
 function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError {
