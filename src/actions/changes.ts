@@ -175,7 +175,8 @@ const MOST = 0x1000
  * A UUID of version 7 (RFC 9562 §5.7): unique, and greater than every one that this process has made before, also when the
  * clock goes back. Module state, because ids ascend across all services of a process.
  */
-function createEventId(now: number = Date.now()): string {
+function createEventId(): string {
+  const now = Date.now()
   if (now > last) {
     last = now
     count = 0

@@ -138,23 +138,23 @@ export function writeChange(
   beside?: Beside,
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
-  if (outbox === undefined && beside === undefined) return settle(store.write(path, content, options))
-  const { related = [], expect, requires, signal } = options
-  const relatedTo = (state: NewState): readonly RelatedWrite[] => {
-    const own = beside === undefined ? related : [...related, ...beside.writes(state)]
-    return outbox === undefined ? own : [...own, ...outbox(path, foresee(path, content, state))]
+  let own = options
+  if (outbox !== undefined || beside !== undefined) {
+    const { related = [], expect, requires, signal } = options
+    const relatedTo = (state: NewState): readonly RelatedWrite[] => {
+      const others = beside === undefined ? related : [...related, ...beside.writes(state)]
+      return outbox === undefined ? others : [...others, ...outbox(path, foresee(path, content, state))]
+    }
+    own = { expect, requires, relatedTo, ...(signal && { signal }) }
   }
-  return settle(store.write(path, content, { expect, requires, relatedTo, ...(signal && { signal }) }))
-
-  function settle(written: MaybePromise<WriteResult>): MaybePromise<WriteResult> {
-    if (change === undefined) return written
-    return andThen(written, (result) => {
-      if (result.outcome === 'conflict') return judgeConflict(result, options.expect, beside?.absent)
-      const after = withContent(result.resource, () => content)
-      change.commit(path, after)
-      return result
-    })
-  }
+  const written = store.write(path, content, own)
+  if (change === undefined) return written
+  return andThen(written, (result) => {
+    if (result.outcome === 'conflict') return judgeConflict(result, options.expect, beside?.absent)
+    const after = withContent(result.resource, () => content)
+    change.commit(path, after)
+    return result
+  })
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   type StoredResource,
   splitPath,
   type WriteConflict,
+  type WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { judgeConflict } from './commit.ts'
@@ -32,7 +33,15 @@ import { foresee, withContent } from './write-states.ts'
 /** The most characters of a name that the server gives. */
 const LONGEST_NAME = '-'.repeat(36)
 
-type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
+/** A creation of a member. */
+interface Creation {
+  readonly exchange: ResourceExchange
+  /** As it was sent: each attempt begins with it. */
+  readonly member: NewMember
+  readonly toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply
+  /** Called once it is stored, and not for a repetition. */
+  readonly onCreated: (() => void) | undefined
+}
 
 /** POST to a collection: makes a new member of it (RFC 9110 §9.3.3). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
@@ -45,7 +54,9 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
     const content = hasSchema(exchange)
       ? readJson(exchange, validContent)
       : readRawContent(exchange).then(({ content }) => content)
-    return andThen(content, (content) => store(exchange, rawMemberOf(exchange, content), createRawReply))
+    return andThen(content, (content) =>
+      store({ exchange, member: rawMemberOf(exchange, content), toReply: createRawReply, onCreated: undefined }),
+    )
   }
   if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, (exchange, document) =>
@@ -60,7 +71,9 @@ function validContent(exchange: ResourceExchange, document: Document): MaybeProm
 
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
   const { route } = exchange
-  if (route.collection!.create === 'created') return store(exchange, member, createReply)
+  if (route.collection!.create === 'created') {
+    return store({ exchange, member, toReply: createReply, onCreated: undefined })
+  }
   let started: (() => void) | undefined
   const accepted: NewMember = {
     ...member,
@@ -71,70 +84,44 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
       return [...member.related(name, state), work.record]
     },
   }
-  return store(exchange, accepted, acceptedReply, () => started?.())
+  return store({ exchange, member: accepted, toReply: acceptedReply, onCreated: () => started?.() })
 }
 
-/** Stores a new member, and answers with it. @param onCreated called once it is stored, and not for a repetition */
-function store(
-  exchange: ResourceExchange,
-  member: NewMember,
-  toReply: ToReply,
-  onCreated?: () => void,
-): MaybePromise<Reply> {
-  if (member.taken.some(({ body }) => isStaged(body))) return storeOrDiscard(exchange, member, toReply, onCreated)
-  return attempt(exchange, member, toReply, onCreated, 1)
+/** Stores a new member, and answers with it. */
+function store(creation: Creation): MaybePromise<Reply> {
+  const isAnyStaged = creation.member.taken.some(({ body }) => isStaged(body))
+  return isAnyStaged ? storeOrDiscard(creation) : attempt(creation, 1)
 }
 
 /** Gives up the content that came with a member where it is not stored: after a failure, and for a repetition. */
-async function storeOrDiscard(
-  exchange: ResourceExchange,
-  member: NewMember,
-  toReply: ToReply,
-  onCreated: (() => void) | undefined,
-): Promise<Reply> {
+async function storeOrDiscard(creation: Creation): Promise<Reply> {
   let isStored = false
-  const onStored = (): void => {
+  const onCreated = (): void => {
     isStored = true
-    onCreated?.()
+    creation.onCreated?.()
   }
   try {
-    return await attempt(exchange, member, toReply, onStored, 1)
+    return await attempt({ ...creation, onCreated }, 1)
   } finally {
-    if (!isStored) for (const content of member.taken) await discardContent(content)
+    if (!isStored) for (const content of creation.member.taken) await discardContent(content)
   }
 }
 
-function attempt(
-  exchange: ResourceExchange,
-  member: NewMember,
-  toReply: ToReply,
-  onCreated: (() => void) | undefined,
-  attempts: number,
-): MaybePromise<Reply> {
-  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated, attempts)
-  return andThen(member.stamp(), ({ content }) =>
-    storeStamped(exchange, member, { ...member, content }, toReply, onCreated, attempts),
-  )
+function attempt(creation: Creation, attempts: number): MaybePromise<Reply> {
+  const { member } = creation
+  if (member.stamp === undefined) return storeStamped(creation, member, attempts)
+  return andThen(member.stamp(), ({ content }) => storeStamped(creation, { ...member, content }, attempts))
 }
 
-/** @param member as it was sent, where another attempt begins with it */
-function storeStamped(
-  exchange: ResourceExchange,
-  member: NewMember,
-  stamped: NewMember,
-  toReply: ToReply,
-  onCreated: (() => void) | undefined,
-  attempts: number,
-): MaybePromise<Reply> {
+function storeStamped(creation: Creation, stamped: NewMember, attempts: number): MaybePromise<Reply> {
+  const { exchange, toReply, onCreated } = creation
   const change = exchange.route.observesChanges ? beginRequestedChange(exchange, 'created', undefined) : undefined
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
   const written = andThen(requireParent(exchange), (requires) => write(exchange, once?.member ?? observed, requires))
   return andThen(written, (result) => {
     if (result.outcome === 'conflict') {
-      return lose(exchange, result, attempts).then(
-        (reply) => reply ?? attempt(exchange, member, toReply, onCreated, attempts + 1),
-      )
+      return lose(exchange, result, attempts).then((reply) => reply ?? attempt(creation, attempts + 1))
     }
     const { resource } = result
     const { path } = resource
@@ -175,7 +162,7 @@ function write(
   exchange: ResourceExchange,
   { content, related }: NewMember,
   requires: string | undefined,
-): MaybePromise<CreateResult> {
+): MaybePromise<CreateResult | WriteResult> {
   const { context, collection, outbox } = exchange.route
   const { keyed } = exchange
   const path = collectionPathOf(exchange)
@@ -190,11 +177,9 @@ function write(
     ...{ expect: 'absent', requires, signal: exchange.signal },
     ...others,
   })
-  return andThen(written, (result): CreateResult => {
-    if (result.outcome === 'created') return { outcome: 'created', resource: result.resource }
-    const { related, missing } = result as WriteConflict
-    if (missing !== undefined) return { ...(result as WriteConflict), missing }
-    if (related !== undefined) return { ...(result as WriteConflict), related }
+  return andThen(written, (result) => {
+    const isOther = result.outcome === 'conflict' && (result.missing ?? result.related) !== undefined
+    if (isOther || result.outcome === 'created') return result
     // 122 random bits: a second one of the same name is a fault, not a coincidence.
     throw new Error(`A random name was taken already: ${name}`)
   })

@@ -32,7 +32,8 @@ type KeptBySharing = Record<Sharing, KeptFields | undefined>
 const PREPARED = Symbol('prepared representation')
 
 /** Derives what answers need from a state; at most once for a state that the store returns repeatedly. */
-export function prepare(resource: StoredResource, route: Route, now: number = route.context.now()): Prepared {
+function prepare(resource: StoredResource, route: Route): Prepared {
+  const now = route.context.now()
   const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
   const known = keeper[PREPARED]
   // A date that is to come is sent as another one at every moment, also where the clock was set back meanwhile.

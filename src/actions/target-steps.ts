@@ -34,7 +34,7 @@ export function createTargetStep(
     }
     checkMessage(exchange)
     // RFC 9110 §7.4, unless a trusted proxy vouches for it.
-    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
+    if (readScheme(exchange) !== 'https' || isSecure(exchange)) return undefined
     throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
   }
 }
@@ -57,7 +57,7 @@ export function checkMessage(exchange: ResourceExchange): void {
   if (repeated !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
   }
-  const fault = findHostFault(req)
+  const fault = findHostFault(exchange)
   if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
 }
 
@@ -89,33 +89,31 @@ interface Fallthrough {
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
 export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: Fallthrough): Step<ResourceExchange> {
-  const isMisspelt = ({ place }: ResourceExchange): boolean => onlyMount !== undefined && place.mount !== onlyMount
   return function findRoute(exchange) {
     const { place } = exchange
     if (!place.isClear) {
       exchange.path = pathForLog(place.target)
       return exchange.canPass ? PASS : undefined
     }
-    const target = isTargetFormWrong(exchange.req) ? undefined : parseRequestTarget(place.target)
+    const target = isTargetFormWrong(exchange) ? undefined : parseRequestTarget(place.target)
     if (target === undefined) {
       exchange.isMalformed = place.target !== '*' || exchange.method !== 'OPTIONS'
       exchange.path = pathForLog(place.target)
     } else {
       exchange.path = target.path
       exchange.queryText = target.query
-      if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
-      if (exchange.route !== undefined) takeRoute(exchange, target.path)
+      const isMisspelt = onlyMount !== undefined && place.mount !== onlyMount
+      if (!isMisspelt) exchange.route = table.find(target.path)!
+      if (exchange.route !== undefined) {
+        const { storePath, documentation } = exchange.route
+        exchange.storePath = storePath ?? target.path
+        // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
+        if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
+      }
     }
     const isOurs = exchange.route !== undefined || place.target === '*' || (table.isOpen && exchange.isMalformed)
     return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
   }
-}
-
-function takeRoute(exchange: ResourceExchange, path: string): void {
-  const { storePath, documentation } = exchange.route
-  exchange.storePath = storePath ?? path
-  // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
-  if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
 }
 
 /** The path that a log shows for a malformed target. A target of an unknown form may hold a password, and shows none. */

@@ -1,3 +1,4 @@
+import type { ParsedJson } from '../body-types/json.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/definition-types.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import {
@@ -15,13 +16,8 @@ import { describeValue, hasProperties } from '../core/option-values.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
 
-/** A JSON document that may be stored: the value, and its text. */
-export interface Document {
-  readonly value: JsonValue
-  readonly text: string
-  /** Whether the text is what the client sent, byte for byte. */
-  readonly isVerbatim: boolean
-}
+/** A JSON document that may be stored: one that was sent, or one that the server writes. */
+export type Document = ParsedJson
 
 /**
  * A document that the server writes. Its text is made when it is first read: most documents are given further properties
@@ -55,7 +51,7 @@ export function invalid(errors: readonly ContentError[]): HttpError {
 }
 
 /** @throws HttpError 422 for a number that would be another one when the document is written anew */
-export function requireKeptNumbers(document: Pick<Document, 'value' | 'text'>): void {
+export function requireKeptNumbers(document: Document): void {
   if (keepsNumbers(document)) return
   throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
 }

@@ -86,7 +86,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
       )
     }
     if (steps >= MAX_STEPS) return MALFORMED
-    unfinished.set(carrierOf(exchange.req), { negotiation, steps })
+    unfinished.set(carrierOf(exchange), { negotiation, steps })
     return { outcome: 'rejected', reason: 'unfinished', challenges: [`Negotiate ${step.token}`] }
   }
 
@@ -109,7 +109,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
     authenticate: oncePerRequest((value, exchange) => {
       if (!isPossible(exchange)) return NO_CONNECTION
       if (value === '' || parseBase64(value) === undefined) return MALFORMED
-      const connection = carrierOf(exchange.req)
+      const connection = carrierOf(exchange)
       const begun = unfinished.get(connection)
       unfinished.delete(connection)
       const steps = (begun?.steps ?? 0) + 1

@@ -67,7 +67,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * A copy that inherits nothing, with shorter messages than `readOptions` has: each byte is loaded by browsers.
+ * A copy that inherits nothing, with shorter messages than `resolveOptions` has: each byte is loaded by browsers.
  * @throws TypeError for an option that does not exist or makes no sense
  */
 export function readClientOptions(options: ResourceClientOptions = {}): ResourceClientOptions {

@@ -1,5 +1,5 @@
-import type { ServerHttp2Session } from 'node:http2'
 import type { Exchange } from './exchange.ts'
+import { streamOf } from './place.ts'
 
 /** Counts what a handler has begun and not ended, so that it can be closed when all of it is done. */
 export interface Activity {
@@ -80,7 +80,7 @@ export function createActivity(patience: number = PATIENCE): Activity {
 }
 
 /** Connection: close (RFC 9112 §9.6), or GOAWAY (RFC 9113 §6.8), which lets the streams of a session end. */
-function endConnection({ isHttp2, req, res }: Exchange): void {
-  if (!isHttp2) res.shouldKeepAlive = false
-  else (req as unknown as { stream: { session?: ServerHttp2Session } }).stream.session?.close()
+function endConnection(exchange: Exchange): void {
+  if (exchange.isHttp2) streamOf(exchange).session?.close()
+  else exchange.res.shouldKeepAlive = false
 }

@@ -144,10 +144,7 @@ export function viewOf(bytes: Uint8Array): Buffer {
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
 const isWorker = navigator?.userAgent === 'Cloudflare-Workers'
 
-/**
- * The bytes to hand to a response. Workers detach the ArrayBuffer of what is written, and with it the content of the
- * store or cache that it belongs to: they get a copy.
- */
+/** The bytes to hand to a response. Workers detach the buffer of what is written, which a store may keep: they get a copy. */
 export function toOwnBytes<Bytes extends Uint8Array | undefined>(bytes: Bytes): Bytes | Uint8Array {
   return isWorker && bytes !== undefined ? Uint8Array.from(bytes) : bytes
 }
@@ -157,10 +154,7 @@ const MOST = 32
 
 const free: Uint8Array[] = []
 
-/**
- * Memory that a short range is read into and sent from. Used again, because fresh memory costs more than the range: 64 KiB
- * of a file took 80 us with it, and takes 50.
- */
+/** Memory that a short range is read into and sent from. It is used again: fresh memory costs more than the range. */
 export function takeBuffer(): Uint8Array {
   return free.pop() ?? Buffer.allocUnsafeSlow(SHORT)
 }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { InFlight } from './connection.ts'
 import type { ContentVerifier } from './content-digest.ts'
 import { ALL_LENGTHS, joinSplitLists, measureNames, readField } from './fields.ts'
 import { type AddressFinder, findPeerAddress } from './peer.ts'
-import { findPlace, isHttp2, type Place } from './place.ts'
+import { findPlace, isHttp2, type Place, streamOf } from './place.ts'
 import type { HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
 import { INTERNAL_ERROR, SLOWEST_READER } from './stalled-reader.ts'
 
@@ -193,15 +192,11 @@ export class Exchange implements RequestView {
     return signal?.aborted === true && (error === signal.reason || (error as Error | null)?.name === 'AbortError')
   }
 
-  /** The stream of an HTTP/2 exchange: the response before it does not tell that it was reset, and cannot reset it. */
-  get #stream(): ServerHttp2Stream {
-    return (this.res as unknown as Http2ServerResponse).stream
-  }
-
   /** Whether nothing can be sent any more: all has been, the client has gone away, or the exchange was broken off. */
   get isClosed(): boolean {
-    // Node 20 and 22 do not tell an answer that waits behind another when their connection closes.
-    return this.isHttp2 ? this.#stream.destroyed : this.res.destroyed || this.req.socket.destroyed
+    // The response before a stream does not tell that it was reset, and cannot reset it. Node 20 and 22 do not tell an answer
+    // that waits behind another when their connection closes.
+    return this.isHttp2 ? streamOf(this).destroyed : this.res.destroyed || this.req.socket.destroyed
   }
 
   /** Whether the whole answer has left. */
@@ -231,7 +226,7 @@ export class Exchange implements RequestView {
 
   /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
   breakOff(): void {
-    if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
+    if (this.isHttp2) streamOf(this).close(INTERNAL_ERROR)
     else this.res.destroy()
   }
 }

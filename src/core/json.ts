@@ -17,10 +17,7 @@ export function hasMembers(object: JsonObject): boolean {
   return false
 }
 
-/**
- * An object with the members of two, in their order; where both have one, the value is that of the second. `{ ...a, ...b }`
- * takes 350 ns for three members in Node 20, this 70.
- */
+/** What `{ ...a, ...b }` gives, in a fifth of its time in Node 20. */
 export function joinMembers(a: JsonObject, b: JsonObject): JsonObject {
   const joined: Record<string, JsonValue> = {}
   for (const name of Object.keys(a)) defineMember(joined, name, a[name]!)

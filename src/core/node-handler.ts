@@ -4,7 +4,7 @@ import { connectionOf, isBehindLast, waitInPipeline } from './connection.ts'
 import { noteError, publishTrace, requests, startTrace } from './diagnostics.ts'
 import { HttpError, isHttpError } from './errors.ts'
 import { Exchange } from './exchange.ts'
-import { createErrorReplies, type ErrorOptions, readThrown, toHostError } from './failures.ts'
+import { createErrorReplies, type ErrorHook, type ErrorOptions, readThrown, toHostError } from './failures.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import { findPlace, type Place } from './place.ts'
@@ -13,7 +13,7 @@ import type { AnyRequest, AnyResponse } from './request-view.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
 import { watchConnection, watchStream } from './stalled-reader.ts'
 import { passOnPending, removeFields } from './write-head.ts'
-import { type WriteOptions, writeReply } from './write-reply.ts'
+import { writeReply } from './write-reply.ts'
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
@@ -40,7 +40,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   const { report, replyTo, format, abandon, isForwarded } = createErrorReplies(options)
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
-  const writeOptions: WriteOptions = { onLateFailure: (error, exchange) => report(error, exchange, 'late') }
+  const onLateFailure: ErrorHook = (error, exchange) => report(error, exchange, 'late')
 
   function takesErrors(next: Next | undefined): next is Next {
     return next !== undefined && (forwardErrors === 'always' || next.length > 0)
@@ -111,7 +111,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
     let writing: undefined | Promise<void>
     try {
-      writing = writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, reply, error, next))
+      writing = writeReply(exchange, reply, onLateFailure)?.catch((error) => recover(exchange, reply, error, next))
     } catch (error) {
       return recover(exchange, reply, error, next)
     }
@@ -136,7 +136,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     const reply = res.headersSent ? 'gone' : replyTo(error, exchange)
     if (reply === 'gone') return void exchange.breakOff()
     try {
-      writeReply(exchange, reply, writeOptions)?.catch(() => exchange.breakOff())
+      writeReply(exchange, reply, onLateFailure)?.catch(() => exchange.breakOff())
     } catch {
       exchange.breakOff()
     }

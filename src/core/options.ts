@@ -78,23 +78,23 @@ function lookUp<Value>(table: Readonly<Record<string, Value>> | undefined, name:
 }
 
 /**
- * Copies the own properties of an options object. The copy inherits nothing: neither a later change nor a polluted
- * prototype sets an option.
+ * Reads the options of a function by their table: a copy with the defaults filled in. It inherits nothing: neither a later
+ * change nor a polluted prototype sets an option.
  * @param owner the public name that takes the options, for the message
  * @param options what the user passed
- * @param names every option there is
  * @throws TypeError for an option that does not exist: a misspelt one would be silently without effect. It names the
  *   option that was probably meant, and the new name of one that was renamed. Also for an option that is inherited or not
- *   enumerable: a copy of the object would be without it
+ *   enumerable, which a copy would be without, for one that is missing, and for a value that breaks its rule
  */
-export function readOptions<Options extends object>(
+export function resolveOptions<Options extends object, const Table extends OptionTable<Options>>(
   owner: string,
   options: Options | undefined,
-  names: readonly (keyof Options & string)[],
-): Readonly<Options> {
+  table: Table,
+): ResolvedOptions<Options, Table> {
   if (options !== undefined && !RECORD.accepts(options)) {
     throw new TypeError(`${owner} takes an object of options, not ${describeValue(options)}.`)
   }
+  const names = Object.keys(table)
   const leftOut = options && names.find((name) => isLeftOut(options, name))
   if (leftOut !== undefined) {
     throw new TypeError(
@@ -103,29 +103,12 @@ export function readOptions<Options extends object>(
   }
   const copy = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(options ?? {})) {
-    if (!(names as readonly string[]).includes(name)) throw createUnknownOption(owner, name, names)
+    if (!names.includes(name)) throw createUnknownOption(owner, name, names)
     refuseRenamedValue(`${owner} ${name}`, name, value)
     // Lists are copied too: what is added to one later has passed no check.
     if (value !== undefined) copy[name] = Array.isArray(value) ? [...value] : value
   }
-  return Object.freeze(copy) as Options
-}
-
-/**
- * Reads the options of a function by their table: a copy that inherits nothing, like that of {@link readOptions}, with
- * the defaults filled in.
- * @param owner the public name that takes the options, for the message
- * @param options what the user passed
- * @throws TypeError for an option that does not exist, for one that is missing, and for a value that breaks its rule
- */
-export function resolveOptions<Options extends object, const Table extends OptionTable<Options>>(
-  owner: string,
-  options: Options | undefined,
-  table: Table,
-): ResolvedOptions<Options, Table> {
-  const read = readOptions(owner, options, Object.keys(table) as (keyof Options & string)[])
-  checkValues(owner, read, table)
-  const copy = Object.assign(Object.create(null), read) as Record<string, unknown>
+  checkValues(owner, copy, table)
   for (const [name, rule] of Object.entries<ValueRule>(table)) {
     if (copy[name] === undefined && Object.hasOwn(rule, 'default')) {
       copy[name] = (rule as DefaultRule<unknown>).default
@@ -162,7 +145,7 @@ function isLeftOut(options: object, name: string): boolean {
   return holder !== null && !Object.hasOwn(holder, 'isPrototypeOf')
 }
 
-/** A copy of options with some of them changed. Like `readOptions` gives it, it inherits nothing. */
+/** A copy of options with some of them changed. It inherits nothing. */
 export function changeOptions<Options extends object>(options: Options, changes: Partial<Options>): Readonly<Options> {
   return Object.freeze(Object.assign(Object.create(null), options, changes)) as Options
 }

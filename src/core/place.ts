@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { Socket } from 'node:net'
 import { leadsOut, listReadings, measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
 import {
@@ -13,7 +14,6 @@ import {
 } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { readField } from './fields.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { HostRequest } from './request-view.ts'
 
@@ -74,43 +74,51 @@ export function isHttp2(req: IncomingMessage): boolean {
   return req.httpVersionMajor === 2 && 'stream' in req
 }
 
+/** The stream of an HTTP/2 exchange. */
+export function streamOf({ res }: Exchange): ServerHttp2Stream {
+  return (res as unknown as Http2ServerResponse).stream
+}
+
 /** The target of a request as the client sent it, whatever the host has made of it since. */
 export function sentTarget(req: IncomingMessage & HostRequest): string {
   return req.originalUrl ?? req.url ?? ''
 }
 
 /** The authority that a request is for, as received: `:authority`, that of an absolute-form target, or Host. */
-export function readAuthority(req: IncomingMessage): string | undefined {
-  if (isHttp2(req)) return readField(req.headers, ':authority') ?? readField(req.headers, 'host')
+export function readAuthority(exchange: Exchange): string | undefined {
   // An absolute-form target overrides Host (RFC 9112 §3.2.2).
-  return parseTargetOrigin(sentTarget(req))?.authority ?? readField(req.headers, 'host')
+  const authority = exchange.isHttp2
+    ? exchange.field(':authority')
+    : parseTargetOrigin(sentTarget(exchange.req))?.authority
+  return authority ?? exchange.field('host')
 }
 
 /** The scheme of the target in lower case (RFC 3986 §3.1), where an absolute-form target or `:scheme` has it. */
-export function readScheme(req: IncomingMessage): string | undefined {
-  return isHttp2(req) ? readField(req.headers, ':scheme')?.toLowerCase() : parseTargetOrigin(sentTarget(req))?.scheme
+export function readScheme(exchange: Exchange): string | undefined {
+  if (exchange.isHttp2) return exchange.field(':scheme')?.toLowerCase()
+  return parseTargetOrigin(sentTarget(exchange.req))?.scheme
 }
 
 /** Whether a target is of none of the forms that requests for resources have, or in absolute-form for no http host. */
-export function isTargetFormWrong(req: IncomingMessage): boolean {
-  const target = sentTarget(req)
+export function isTargetFormWrong(exchange: Exchange): boolean {
+  const target = sentTarget(exchange.req)
   const isPlain = target.charCodeAt(0) === 0x2f || target === '*'
   // RFC 9113 §8.3.1: a scheme of another protocol is for a gateway to it.
-  if (isHttp2(req)) return !isPlain || !/^https?$/.test(readScheme(req) ?? 'http')
+  if (exchange.isHttp2) return !isPlain || !/^https?$/.test(readScheme(exchange) ?? 'http')
   if (isPlain) return false
   const origin = parseTargetOrigin(target)
   return origin === undefined || !/^https?$/.test(origin.scheme) || !isHost(origin.authority)
 }
 
 /** Looks for a fault in Host and `:authority`. @returns a sentence for the client; `undefined` without a fault */
-export function findHostFault(req: IncomingMessage): string | undefined {
-  const host = readField(req.headers, 'host')
+export function findHostFault(exchange: Exchange): string | undefined {
+  const host = exchange.field('host')
   if (host !== undefined && !isHost(host)) return 'Host is malformed.'
-  if (!isHttp2(req)) return host === undefined && needsHost(req) ? 'Host is missing.' : undefined
-  const authority = readField(req.headers, ':authority')
+  if (!exchange.isHttp2) return host === undefined && needsHost(exchange.req) ? 'Host is missing.' : undefined
+  const authority = exchange.field(':authority')
   if (authority === undefined) return undefined
   if (!isHost(authority)) return ':authority is malformed.'
-  const scheme = readScheme(req) ?? 'http'
+  const scheme = readScheme(exchange) ?? 'http'
   // RFC 9113 §8.3.1
   const isSame = host === undefined || normalizeHost(host, scheme) === normalizeHost(authority, scheme)
   return isSame ? undefined : 'Host and :authority differ.'
@@ -129,8 +137,8 @@ function needsHost({ httpVersionMinor, socket }: IncomingMessage): boolean {
  * @param transport `https` when the request is known to have come so. Otherwise a proxy may have ended TLS without
  * telling, and the same host counts with either scheme.
  */
-export function isOwnOrigin(req: IncomingMessage, origin: string, transport: 'https' | 'unknown'): boolean {
-  const text = readAuthority(req)
+export function isOwnOrigin(exchange: Exchange, origin: string, transport: 'https' | 'unknown'): boolean {
+  const text = readAuthority(exchange)
   const authority = text === undefined ? undefined : parseAuthority(text)
   if (authority === undefined) return false
   if (origin === formatOrigin('https', authority)) return true

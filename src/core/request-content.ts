@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
 import { toOwnBytes } from './byte-blocks.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { streamOf } from './place.ts'
 import type { HostRequest } from './request-view.ts'
 
 /** What is known of the content of a request before it is read, and what becomes of content that is not read. */
@@ -21,7 +22,7 @@ export function hasBody(exchange: Exchange): boolean {
   if (exchange.field('transfer-encoding') !== undefined) return true
   const length = declaredLength(exchange)
   if (length !== undefined) return length !== 0
-  return exchange.isHttp2 && !(exchange.req as unknown as Http2ServerRequest).stream.endAfterHeaders
+  return exchange.isHttp2 && !streamOf(exchange).endAfterHeaders
 }
 
 /** The declared length of the content, or `undefined` when it is not declared. */
@@ -177,7 +178,7 @@ export function discardUnreadBody(
 ): boolean {
   const { req, res } = exchange
   if (exchange.isHttp2) {
-    const { stream } = res as unknown as Http2ServerResponse
+    const stream = streamOf(exchange)
     const start = (): void => drain(req, () => req.pause())
     // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
     if (exchange.sendContinue === undefined) start()

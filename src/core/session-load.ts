@@ -1,7 +1,8 @@
-import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
+import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { streamOf } from './place.ts'
 import { type ReplyBody, SHORT } from './reply.ts'
 
 /** Bytes of answers that may wait on a session before its next stream is taken. */
@@ -35,10 +36,6 @@ interface SessionLoad {
 }
 
 const loads = new WeakMap<Http2Session, SessionLoad>()
-
-function streamOf({ res }: Exchange): ServerHttp2Stream {
-  return (res as unknown as Http2ServerResponse).stream
-}
 
 function loadOf(session: Http2Session): SessionLoad {
   let load = loads.get(session)

@@ -1,8 +1,9 @@
-import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
+import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type Connection, connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { sweep } from './idle-watch.ts'
+import { streamOf } from './place.ts'
 
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2
@@ -44,8 +45,9 @@ export function watchConnection(socket: Socket, connection: Connection, slowestR
 }
 
 /** The same on HTTP/2, where the stream is ended. */
-export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
-  const { stream } = res as unknown as Http2ServerResponse
+export function watchStream(exchange: Exchange): void {
+  const { idleTimeout, slowestReader } = exchange
+  const stream = streamOf(exchange)
   const { session } = stream
   if (session === undefined || stream.destroyed || paces.has(stream)) return
   const now = performance.now()
@@ -102,8 +104,8 @@ function destroyConnection(session: Http2Session): void {
 }
 
 /** Notes that bytes of an answer on HTTP/2 have left. */
-function noteSent({ res }: Exchange, bytes: number): void {
-  const { stream } = res as unknown as Http2ServerResponse
+function noteSent(exchange: Exchange, bytes: number): void {
+  const stream = streamOf(exchange)
   const now = performance.now()
   paces.get(stream)?.advance(bytes, now)
   if (stream.session !== undefined) sessions.get(stream.session)?.advance(bytes, now)

@@ -1,10 +1,11 @@
-import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { closeIterator, giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
+import type { ErrorHook } from './failures.ts'
 import { isPromise } from './maybe-promise.ts'
+import { streamOf } from './place.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { createDrain, type Drain } from './stalled-reader.ts'
@@ -18,20 +19,16 @@ const PIECE = 1024 * 1024
  */
 const HTTP2_PIECE = 16 * 1024
 
-export interface WriteOptions {
-  /** Called with a failure after the head has left; the client sees a connection that breaks off. */
-  readonly onLateFailure: (error: unknown, exchange: Exchange) => void
-}
-
 /**
  * Writes a reply: the only function that does, apart from adapters whose host insists on writing itself.
  *
  * HEAD sends the same fields and opens no content. A source that fails before its first byte rejects, so that the
  * caller can still answer 500; later the connection is broken off, because a body that ends early must not look whole.
+ * @param onLateFailure called with a failure after the head has left; the client sees a connection that breaks off
  * @returns a promise only for content that takes time, or for an answer that waits for the end of chunked content; it is
  *   fulfilled when everything has been handed to the host
  */
-export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
+export function writeReply(exchange: Exchange, reply: Reply, onLateFailure: ErrorHook): undefined | Promise<void> {
   const { res } = exchange
   const { body } = reply
   if (res.headersSent || exchange.isClosed) {
@@ -40,7 +37,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
     return undefined
   }
   const chunkedEnd = exchange.mayHaveContent ? awaitChunkedEnd(exchange) : undefined
-  if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, options))
+  if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, onLateFailure))
   if (body !== undefined && exchange.method !== 'HEAD') {
     const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
     // Middleware that gathers what it is given has all of it at once.
@@ -48,7 +45,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
     if (isInOnePiece(exchange, body)) return (isInTwo ? writeInTwo : writePiece)(exchange, reply, body)
     const source = sourceOf(body)
     return source.read === undefined || isInTwo
-      ? writeSource(exchange, reply, source, options)
+      ? writeSource(exchange, reply, source, onLateFailure)
       : writeShort(exchange, reply, source, source.read)
   }
   if (answerEarly(exchange, reply, undefined)) return undefined
@@ -160,7 +157,7 @@ async function writeSource(
   exchange: Exchange,
   reply: Reply,
   source: ContentSource,
-  { onLateFailure }: WriteOptions,
+  onLateFailure: ErrorHook,
 ): Promise<void> {
   const { res } = exchange
   const iterator = source.open(exchange.signal)[Symbol.asyncIterator]()
@@ -234,7 +231,7 @@ function holdsBytes({ res }: Exchange): boolean {
  * Whether to go on after a write. Middleware that wraps the method may return nothing: as with `pipe` of Node, that does not
  * mean to wait. The response behind it knows whether it has room.
  */
-function takesMore({ isHttp2, res }: Exchange, taken: boolean | undefined): boolean {
+function takesMore(exchange: Exchange, taken: boolean | undefined): boolean {
   if (typeof taken === 'boolean') return taken
-  return !(isHttp2 ? (res as unknown as Http2ServerResponse).stream : res).writableNeedDrain
+  return !(exchange.isHttp2 ? streamOf(exchange) : exchange.res).writableNeedDrain
 }

@@ -39,7 +39,7 @@ export function createHostCheck(hosts: readonly string[]): Step {
   }
 
   return function checkHost(exchange) {
-    const authority = readAuthority(exchange.req)
+    const authority = readAuthority(exchange)
     if (authority !== undefined && isServed(authority)) return undefined
     note(exchange, 'host not served')
     return MISDIRECTED

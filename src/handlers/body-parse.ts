@@ -1,4 +1,3 @@
-import type { Http2ServerResponse } from 'node:http2'
 import { decodeStream } from '../body-types/content-coding.ts'
 import { collectFields, type FormPart, parseForm } from '../body-types/form.ts'
 import { parseJson } from '../body-types/json.ts'
@@ -14,6 +13,7 @@ import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { streamOf } from '../core/place.ts'
 import {
   type ContentCoding,
   checkContentCoding,
@@ -186,7 +186,7 @@ function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
     req.resume()
   }
   // The response of HTTP/2 is finished only when the client is, and nothing else limits how long that may take.
-  const stream = isHttp2 ? (res as unknown as Http2ServerResponse).stream : undefined
+  const stream = isHttp2 ? streamOf(exchange) : undefined
   if (stream === undefined) res.once('finish', dropRest)
   else {
     stream.once('finish', () => {

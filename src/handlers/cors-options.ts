@@ -52,20 +52,16 @@ export interface CorsOptions {
 }
 
 /** The options of a policy, checked and as they are sent. */
-interface CorsPolicy {
+interface CorsPolicy extends Required<Pick<CorsOptions, 'credentials' | 'rejectOrigin' | 'privateNetwork' | 'timing'>> {
   readonly isAnyOrigin: boolean
   readonly allowsNull: boolean
   /** Asked about origins other than `null`. */
   readonly mayAllow: (origin: string) => MaybePromise<boolean>
   /** Whether an origin that was allowed once always is. */
   readonly isFixed: boolean
-  readonly credentials: boolean
   readonly allowed: string
   readonly exposed: string
   readonly maxAge: string
-  readonly rejectOrigin: boolean
-  readonly privateNetwork: boolean
-  readonly timing: boolean
   /** Fields of every reply, whatever its origin. */
   readonly always: readonly string[]
 }
@@ -97,7 +93,7 @@ export const CORS_OPTIONS: OptionTable<CorsOptions> = OPTIONS
 /** @throws TypeError for options that contradict each other, do not exist, or could never have an effect */
 export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
   const read = resolveOptions('cors', options, OPTIONS)
-  const { origins, credentials, resourcePolicy } = read
+  const { origins, credentials, rejectOrigin, privateNetwork, timing, resourcePolicy } = read
   const list = typeof origins === 'string' ? [origins] : origins
   const isAnyOrigin = Array.isArray(list) && list.includes('*')
   // With credentials `*` is an ordinary name: browsers would refuse the answer, and sending the origin instead would
@@ -113,14 +109,11 @@ export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
     allowsNull: Array.isArray(list) && list.includes('null'),
     mayAllow: typeof list === 'function' ? list : createOriginList(isAnyOrigin ? [] : list),
     isFixed: typeof list !== 'function',
-    credentials,
+    ...{ credentials, rejectOrigin, privateNetwork, timing },
     // An asterisk does not cover Authorization (Fetch, "CORS non-wildcard request-header name").
     allowed: formatNames(read.allowedHeaders ?? DEFAULT_ALLOWED_HEADERS, '*, Authorization'),
     exposed: formatNames(read.exposedHeaders ?? DEFAULT_EXPOSED_HEADERS, '*'),
     maxAge: String(read.maxAge),
-    rejectOrigin: read.rejectOrigin,
-    privateNetwork: read.privateNetwork,
-    timing: read.timing,
     always: resourcePolicy === undefined ? [] : ['Cross-Origin-Resource-Policy', resourcePolicy],
   }
 }

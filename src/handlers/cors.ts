@@ -93,7 +93,7 @@ export function createCors(options: CorsOptions): Cors {
     const isPreflight = origin !== undefined && asksForMethod(exchange)
     if (!isAllowed) {
       note(exchange, 'origin not allowed')
-      if (policy.rejectOrigin && !isOwnOrigin(exchange.req, origin!, 'unknown')) {
+      if (policy.rejectOrigin && !isOwnOrigin(exchange, origin!, 'unknown')) {
         throw new HttpError(403, 'ERR_CROSS_SITE', { detail: 'Requests from this origin are not allowed.' })
       }
       return isPreflight ? refusedPreflight : addFields(exchange, refused)

@@ -7,13 +7,6 @@ import { isOwnOrigin } from '../core/place.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 
-export interface CrossSiteOptions {
-  /** Whether an origin is one of those that CORS allows. Default: none is. */
-  readonly allows?: (origin: string) => MaybePromise<boolean>
-  /** Whether a request came by https. Default: unknown, and the own host counts with either scheme. */
-  readonly isSecure?: (exchange: Exchange) => boolean
-}
-
 /**
  * Makes the step that refuses changes asked for by another site with the user's own credentials: browsers attach
  * remembered passwords, tickets and cookies by themselves, and a form of any site may be sent without a preflight.
@@ -22,10 +15,13 @@ export interface CrossSiteOptions {
  * is scheme and host of the target; programs send neither field and pass. CORS of the host before this counts as the
  * service's own, where it names the origin and takes credentials. Whether browsers attach the credentials of a
  * principal is what its scheme says (`isAmbient`): a bearer token is attached by programs only, and passes.
+ * @param isSecure whether a request is known to have come by https; otherwise the own host counts with either scheme
+ * @param allows whether an origin is one of those that CORS allows
  */
-export function createCrossSiteCheck(options: CrossSiteOptions = {}): Step {
-  const { allows = () => false, isSecure = () => false } = options
-
+export function createCrossSiteCheck(
+  isSecure: (exchange: Exchange) => boolean,
+  allows: (origin: string) => MaybePromise<boolean> = () => false,
+): Step {
   return function refuseCrossSite(exchange) {
     const origin = exchange.field('origin')
     const site = exchange.field('sec-fetch-site')
@@ -34,7 +30,7 @@ export function createCrossSiteCheck(options: CrossSiteOptions = {}): Step {
     if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
     if (site === 'same-origin' || site === 'none') return undefined
     if (origin === undefined) return refuse(exchange)
-    const isOwn = isOwnOrigin(exchange.req, origin, isSecure(exchange) ? 'https' : 'unknown')
+    const isOwn = isOwnOrigin(exchange, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
     return andThen(allows(origin), (isAllowed) =>
       isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuse(exchange),

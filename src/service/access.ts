@@ -9,8 +9,8 @@ import { createAuthentication } from '../handlers/authentication.ts'
 import { createCors } from '../handlers/cors.ts'
 import type { CorsOptions } from '../handlers/cors-options.ts'
 import { createCrossSiteCheck } from '../handlers/cross-site.ts'
-import { createHttpsCheck } from '../handlers/https-check.ts'
-import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/override-method.ts'
+import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-override.ts'
+import { createHttpsCheck } from '../handlers/require-https.ts'
 import type { MetadataEndpoint } from '../handlers/resource-metadata.ts'
 import { DEFAULT_ALLOWED_HEADERS, DEFAULT_EXPOSED_HEADERS } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -40,10 +40,7 @@ export interface Access {
 
 export function createAccess(settings: ServiceSettings): Access {
   const { allowedHosts, trustProxy, authentication } = settings
-  const transport = createHttpsCheck(trustProxy === undefined ? {} : { trustProxy }, {
-    log: settings.log,
-    remedy: "set https: 'optional'",
-  })
+  const transport = createHttpsCheck(trustProxy, { log: settings.log, remedy: "set https: 'optional'" })
   const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
   const auth = authentication === undefined ? undefined : createAuthentication(authentication)
   const stopWatching = auth?.watch(settings.log)
@@ -64,10 +61,7 @@ export function createAccess(settings: ServiceSettings): Access {
     overrideMethod: settings.methodOverride ? overrideMethod : undefined,
     applyCors: cors === undefined ? undefined : applyCors,
     authenticate: auth && ((exchange) => auth.authenticate(exchange, exchange.route.requiresCredentials)),
-    checkCrossSite: createCrossSiteCheck({
-      isSecure: transport.isSecure,
-      ...(cors === undefined ? {} : { allows: cors.allows }),
-    }),
+    checkCrossSite: createCrossSiteCheck(transport.isSecure, cors?.allows),
     close: () => stopWatching?.(),
   }
 }

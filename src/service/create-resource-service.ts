@@ -209,17 +209,15 @@ export function sequence<E extends Exchange>(
   const steps = names.map((name) => named[name]!)
   const last = rest === undefined ? steps.length - 1 : steps.length
 
-  function runFrom(exchange: E, first: number): MaybePromise<Reply | undefined> {
+  return function run(exchange, first = 0): MaybePromise<Reply | undefined> {
     for (let i = first; i < steps.length; i++) {
       exchange.trace?.push(names[i]!)
       const reply = steps[i]!(exchange)
       if (reply === undefined) continue
       return i < last && isPromise(reply)
-        ? Promise.resolve(reply).then((reply) => reply ?? runFrom(exchange, i + 1))
+        ? Promise.resolve(reply).then((reply) => reply ?? run(exchange, i + 1))
         : reply
     }
     return rest === undefined ? undefined : rest(exchange)
   }
-
-  return (exchange) => runFrom(exchange, 0)
 }

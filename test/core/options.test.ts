@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import { BOOLEAN, required, SIZE, TEXT, withDefault } from '../../src/core/option-values.ts'
-import { completeOptions, type OptionTable, readOptions, resolveOptions } from '../../src/core/options.ts'
+import { BOOLEAN, listOf, required, SIZE, TEXT, withDefault } from '../../src/core/option-values.ts'
+import { completeOptions, type OptionTable, resolveOptions } from '../../src/core/options.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { serve } from '../service/serve.ts'
@@ -11,8 +11,9 @@ interface Options {
   readonly b?: string
 }
 
-describe('readOptions', () => {
-  const read = (options: object | undefined) => readOptions<Options>('piece', options, ['a', 'b'])
+describe('a copy of options', () => {
+  const TABLE = { a: SIZE, b: TEXT } satisfies OptionTable<Options>
+  const read = (options: object | undefined) => resolveOptions<Options, typeof TABLE>('piece', options, TABLE)
 
   it('copies what is set, so that later changes have no effect', () => {
     const given = { a: 1, b: undefined as never }
@@ -131,7 +132,7 @@ describe('completeOptions', () => {
 describe('a list in the options', () => {
   it('is copied: a later change of it has no effect', () => {
     const given = { names: ['a'] }
-    const read = readOptions('f', given, ['names'])
+    const read = resolveOptions('f', given, { names: listOf(TEXT) })
     given.names.push('b')
     expect(read.names).toEqual(['a'])
   })

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { AuthScheme } from '../../src/auth-schemes/scheme.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
-import { type CrossSiteOptions, createCrossSiteCheck } from '../../src/handlers/cross-site.ts'
+import { createCrossSiteCheck } from '../../src/handlers/cross-site.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { ask, type Fields, listen } from './serve.ts'
@@ -15,8 +15,10 @@ const EVIL = 'https://evil.test'
 const FRIEND = 'https://friend.test'
 const BASIC = { Authorization: 'Basic YTpi' }
 
-async function start(options?: CrossSiteOptions) {
-  const piece = createHandler({ run: createCrossSiteCheck(options), forwardErrors: false })
+const isCleartext = () => false
+
+async function start(allows?: (origin: string) => boolean, isSecure = isCleartext) {
+  const piece = createHandler({ run: createCrossSiteCheck(isSecure, allows), forwardErrors: false })
   const port = await listen((req, res) => piece(req, res, () => void res.end('done')))
   const statusOf = async (method: string, fields: Fields) => (await ask(port, method, '/', fields)).status
   return { port, statusOf }
@@ -36,7 +38,7 @@ describe('createCrossSiteCheck', () => {
   ])(
     'refuses a change by another site with %s, which a browser attaches by itself (threats 112 and 132)',
     async (_what, credentials) => {
-      const { statusOf } = await start({ allows })
+      const { statusOf } = await start(allows)
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
         expect(await statusOf(method, { ...credentials, Origin: EVIL })).toBe(403)
         expect(await statusOf(method, { ...credentials, Origin: 'null' })).toBe(403)
@@ -62,7 +64,7 @@ describe('createCrossSiteCheck', () => {
     ['an own page without a referrer', 'POST', { ...BASIC, Origin: 'null', 'Sec-Fetch-Site': 'same-origin' }],
     ['the user in person', 'POST', { ...BASIC, 'Sec-Fetch-Site': 'none' }],
   ])('lets %s pass', async (_who, method, fields) => {
-    expect(await (await start({ allows })).statusOf(method, fields)).toBe(200)
+    expect(await (await start(allows)).statusOf(method, fields)).toBe(200)
   })
 
   it('knows its own origin without Sec-Fetch-Site: the same host and port, either scheme where the scheme is unknown', async () => {
@@ -77,7 +79,7 @@ describe('createCrossSiteCheck', () => {
   })
 
   it('does not take a cleartext page of the same host for its own when the request came by https', async () => {
-    const { statusOf } = await start({ isSecure: () => true })
+    const { statusOf } = await start(undefined, () => true)
     expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'http://a.test' })).toBe(403)
     expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'https://a.test' })).toBe(200)
   })
@@ -90,7 +92,7 @@ describe('createCrossSiteCheck', () => {
   })
 
   it('counts CORS of the host where it names the origin and takes credentials, and only then', async () => {
-    const piece = createHandler({ run: createCrossSiteCheck(), forwardErrors: false })
+    const piece = createHandler({ run: createCrossSiteCheck(isCleartext), forwardErrors: false })
     const statusOf = async (allowed: string, credentials?: string) => {
       const port = await listen((req, res) => {
         res.setHeader('Access-Control-Allow-Origin', allowed)
@@ -109,7 +111,7 @@ describe('createCrossSiteCheck', () => {
     const [cert, key] = ['cert', 'key'].map((name) =>
       readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url)),
     )
-    const piece = createHandler({ run: createCrossSiteCheck(), forwardErrors: false })
+    const piece = createHandler({ run: createCrossSiteCheck(isCleartext), forwardErrors: false })
     const options = { cert, key, ca: cert, requestCert: true, rejectUnauthorized: false }
     const server = createServer(options, (req, res) => piece(req, res, () => void res.end('done')))
     server.listen(0, '127.0.0.1')
@@ -129,7 +131,7 @@ describe('createCrossSiteCheck', () => {
 
   it('waits for a function that takes its time, and takes nothing but true for yes', async () => {
     const answers: Record<string, unknown> = { [FRIEND]: Promise.resolve(true), [EVIL]: 'yes' }
-    const { statusOf } = await start({ allows: (origin) => answers[origin] as boolean })
+    const { statusOf } = await start((origin) => answers[origin] as boolean)
     expect(await statusOf('POST', { ...BASIC, Origin: FRIEND })).toBe(200)
     expect(await statusOf('POST', { ...BASIC, Origin: EVIL })).toBe(403)
   })

@@ -63,9 +63,9 @@ vi.mock('../../src/openapi/inputs.ts', async (importOriginal) => {
 
 vi.mock('../../src/core/write-reply.ts', async (importOriginal) => {
   const original = await importOriginal<typeof import('../../src/core/write-reply.ts')>()
-  const writeReply: typeof original.writeReply = (exchange, reply, options) => {
+  const writeReply: typeof original.writeReply = (exchange, reply, onLateFailure) => {
     record(exchange, reply)
-    return original.writeReply(exchange, reply, options)
+    return original.writeReply(exchange, reply, onLateFailure)
   }
   return { ...original, writeReply }
 })
