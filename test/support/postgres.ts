@@ -214,5 +214,6 @@ export async function untilHeldUp(pool: Pick<pg.Pool, 'query'>, call: Promise<un
   }
   call.then(end, end)
   const isLocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-  while (!isOver && (await pool.query(isLocked)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (!isOver && (await pool.query(isLocked)).rows.length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 5))
 }
