@@ -188,6 +188,27 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect(moved.status).toBe(404)
   })
 
+  it('is held while it is written: what another process gives to somebody else meanwhile is not replaced', async () => {
+    const inner = createStore()
+    const resources = { '/notes': collection({ scope, query: {} }) }
+    const other = await start(inner, resources)
+    await other.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+    let owner = 'bob'
+    const give = async () => {
+      if (owner !== '')
+        expect((await other.send('PUT', '/notes/1', jsonOf({ n: 1, owner }, as('boss')))).status).toBe(204)
+      owner = ''
+    }
+    const target = await start(beforeWrites(inner, give), resources)
+    for (const more of [{}, { 'If-Match': '*' }]) {
+      owner = 'bob'
+      const answer = await target.send('PUT', '/notes/1', jsonOf({ n: 2 }, { ...as('ada'), ...more }))
+      expect(answer.status).toBe(404)
+      expect((await other.send('GET', '/notes/1', { fields: as('bob') })).json()).toMatchObject({ n: 1 })
+      await other.send('PUT', '/notes/1', jsonOf({ n: 1, owner: 'ada' }, as('boss')))
+    }
+  })
+
   it('gives 422 for a value that cannot be indexed, which beforeWrite or the facts of a file make', async () => {
     const store = createStore()
     const notes = collection({

@@ -197,6 +197,9 @@ describe('QUERY (RFC 10008)', () => {
     const page = await send('QUERY', '/notes?deleted=true', as('ada'), 'sort=ssn&limit=1')
     const next = await send('QUERY', linkOf(page.field('Link'), 'next')!, as('ada'), 'sort=ssn&limit=1')
     expect([...idsOf(page.text), ...idsOf(next.text)]).toEqual([1, 2])
+    // The cursor is one of that list alone.
+    const other = linkOf(page.field('Link'), 'next')!.replace('deleted=true', 'deleted=false')
+    expect((await send('QUERY', other, as('ada'), 'sort=ssn&limit=1')).status).toBe(400)
   })
 
   it('takes what must not be in a target, and does not say it there', async () => {

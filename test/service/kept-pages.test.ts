@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import type { Authorize } from '../../src/actions/hook-types.ts'
+import { mount } from '../../src/adapters/node.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -103,6 +104,30 @@ describe('what is kept beside a state or a page', () => {
       for (const tenant of ['a', 'b']) {
         expect((await send('GET', `/${tenant}/users`)).field('link')).toContain(`</${tenant}/users?after=`)
       }
+    }
+  })
+
+  it('has the links and the tag of the mount of the request where one service has several', async () => {
+    for (const page of [{ items: [stateOf('/users/1', 1)] }, { items: [], next: 'x' }] as Page[]) {
+      const store = { ...memoryStore(), list: () => page }
+      // Of items that are not shown whole, a page says where they are.
+      const resources = { '/users': collection({ types: ['*/*'] }) }
+      const service = createResourceService(store, { resources, fallthrough: false })
+      const mounted = ['/a', '/b', ''].map((prefix) => ({ prefix, handler: mount(prefix, service) }))
+      const host = await runServer(
+        createServer((req, res) => mounted.find(({ prefix }) => req.url!.startsWith(prefix))!.handler(req, res)),
+      )
+      closeAfterTest(() => host.close())
+      const send = senderTo(host.port)
+      const tags = new Set<string | undefined>()
+      for (const _ of ROUNDS) {
+        for (const prefix of ['/a', '/b']) {
+          const answer = await send('GET', `${prefix}/users`)
+          expect(`${answer.text} ${answer.field('link')}`).toContain(`${prefix}/users`)
+          tags.add(answer.field('etag'))
+        }
+      }
+      expect(tags.size).toBe(2)
     }
   })
 

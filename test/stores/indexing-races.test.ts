@@ -5,7 +5,7 @@ import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { interceptQueries } from '../support/intercepted-pool.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { type PostgresServer, startPostgres, untilHeldUp } from '../support/postgres.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
@@ -75,6 +75,28 @@ describe('the index of a collection', () => {
     expect(listing).toBeDefined()
     await listing
     expect(namesOf(await listWhenIndexed(other, '/tasks', queryByStatus('open')))).toEqual(['2', '1'])
+    await store.close?.()
+    await other.close?.()
+  })
+
+  it('has no item of Postgres that is removed while its entry is being made', async () => {
+    const tablePrefix = createPrefix()
+    const pool = postgres.createPool()
+    const other = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    for (const n of [1, 2]) await other.write(`/tasks/${n}`, contentOf({ status: 'open', n }), { expect: 'any' })
+    let removal: Promise<unknown> | undefined
+    const slow = interceptQueries(pool, async ({ text }, send) => {
+      const result = await send()
+      if (!text.startsWith("SELECT convert_from(path, 'UTF8') AS path, version, state")) return result
+      removal = Promise.resolve(other.remove('/tasks/2', { expect: 'any', mode: 'erase' }))
+      await untilHeldUp(pool, removal)
+      return result
+    })
+    const store = postgresStore({ pool: slow, tablePrefix, sweepInterval: 0 })
+    await listWhenIndexed(store, '/tasks', queryByStatus('open'))
+    expect(removal).toBeDefined()
+    await removal
+    expect(namesOf(await listWhenIndexed(other, '/tasks', queryByStatus('open')))).toEqual(['1'])
     await store.close?.()
     await other.close?.()
   })

@@ -6,8 +6,9 @@ import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { createMember } from '../support/create-member.ts'
+import { interceptQueries } from '../support/intercepted-pool.ts'
 import { createPlainPool } from '../support/plain-pool.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { type PostgresServer, startPostgres, untilHeldUp } from '../support/postgres.ts'
 
 let server: PostgresServer
 let pool: Pool
@@ -368,6 +369,52 @@ it('who may write the states of postgresStore runs nothing as the owner of its t
   expect(rows).toEqual([{ name: null }])
 })
 
+describe('postgresStore, beside a transaction of another process', () => {
+  it('removes a parent only once the child is there whose write has found it', async () => {
+    const tablePrefix = createPrefix()
+    const other = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    await other.write('/tasks/1', text('a'), { expect: 'any' })
+    let removal: Promise<unknown> | undefined
+    const slow = interceptQueries(pool, async ({ text: sent }, send) => {
+      const result = await send()
+      if (sent.startsWith(`SELECT 1 FROM ${tablePrefix}states WHERE path`)) {
+        removal = Promise.resolve(other.remove('/tasks/1', { expect: 'any', mode: 'erase', below: true }))
+        await untilHeldUp(pool, removal)
+      }
+      return result
+    })
+    const store = postgresStore({ pool: slow, tablePrefix, sweepInterval: 0 })
+    const child = { expect: 'any', requires: '/tasks/1' } as const
+    expect(await store.write('/tasks/1/comments/1', text('b'), child)).toMatchObject({ outcome: 'created' })
+    expect(await removal).toMatchObject({ outcome: 'removed' })
+    expect(await other.list('/tasks/1/comments', { limit: 9 })).toEqual({ items: [] })
+  })
+
+  it('sweeps no tombstone whose path is being written again', async () => {
+    const tablePrefix = createPrefix()
+    const first = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    await first.write('/a', text('a'), { expect: 'any' })
+    await first.remove('/a', { expect: 'any', mode: 'erase' })
+    await pool.query(`UPDATE ${tablePrefix}states SET expires = 0`)
+    const sweeping = postgresStore({ pool, tablePrefix, sweepInterval: 1 })
+    let isWriting = false
+    const slow = interceptQueries(pool, async ({ text: sent }, send) => {
+      if (isWriting && sent === 'COMMIT') {
+        await sweeping.read('/a')
+        await untilHeldUp(pool, new Promise(() => {}))
+      }
+      return send()
+    })
+    const store = postgresStore({ pool: slow, tablePrefix, sweepInterval: 0 })
+    await store.read('/a')
+    isWriting = true
+    const related = [{ path: '/b', content: text('b') }]
+    await store.write('/a', text('again'), { expect: 'any', related })
+    await sweeping.close?.()
+    expect(await first.read('/a')).toMatchObject({ path: '/a', size: 5 })
+  })
+})
+
 describe('postgresStore, values', () => {
   it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {
     const store = postgresStore({ pool, tablePrefix: createPrefix() })
@@ -402,6 +449,11 @@ describe('postgresStore, values', () => {
     expect(await store.write(path, text('a'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
     const tooLong = store.write(`/${noise(12_000)}`, text('a'), { expect: 'any' })
     await expect(tooLong).rejects.toMatchObject({ status: 414 })
+    // Nor is anything written of a step that ends with such a path.
+    const related = ['/a', '/b', `/${noise(12_000)}`].map((path) => ({ path, content: text('b') }))
+    const step = store.write('/c', text('c'), { expect: 'any', related })
+    await expect(step).rejects.toMatchObject({ status: 414 })
+    for (const path of ['/a', '/b', '/c']) expect(await store.read(path)).toBeUndefined()
     await store.close?.()
   })
 

@@ -205,3 +205,15 @@ export async function findFreePort(): Promise<number> {
   await once(probe, 'close')
   return port
 }
+
+/** Waits until a call has ended, or stands behind a lock of the database. */
+export async function untilHeldUp(pool: Pick<pg.Pool, 'query'>, call: Promise<unknown>): Promise<void> {
+  let isOver = false
+  const end = (): void => {
+    isOver = true
+  }
+  call.then(end, end)
+  const isLocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+  while (!isOver && (await pool.query(isLocked)).rows.length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+}

@@ -95,6 +95,20 @@ describe.each([...HTTP1, ...HTTP2])('fields in several lines on $name', (transpo
     if (status >= 300) expect((await ask('GET', '/a')).body.toString()).toBe('one')
   })
 
+  it('name all languages of content (RFC 9110 §8.5)', async () => {
+    const store = memoryStore()
+    const service = createResourceService(store, {
+      resources: { '/{name}': document({ types: ['text/plain'], storedHeaders: ['Content-Language'] }) },
+    })
+    const ask = await start(transport, service as Listener)
+    const languages: Line[] = [
+      ['content-language', 'de'],
+      ['content-language', 'en'],
+    ]
+    expect((await ask('PUT', '/a', [text, ...languages], 'one')).status).toBe(201)
+    expect(await store.read('/a')).toMatchObject({ contentLanguage: 'de, en' })
+  })
+
   it('are one list for a middleware, too: 304, a part, and content in a coding', async () => {
     const state = { entityTag: '"1"', contentType: 'text/plain', content: Buffer.from('one') }
     const pieces: Readonly<Record<string, Listener>> = {
