@@ -37,7 +37,7 @@ const OPTIONS = [
   ['mergePatch', ['MergePatchOptions']],
   ['bodyParse', ['BodyParseOptions']],
   ['digestFields', ['DigestFieldOptions']],
-  ['requireHttps', ['HttpsOptions', 'RequireHttpsOptions']],
+  ['requireHttps', ['RequireHttpsOptions']],
   ['attach', ['AttachOptions']],
   ['koaMiddleware', ['KoaOptions']],
   ['honoMiddleware', ['HonoOptions']],

@@ -90,7 +90,10 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
    * same key is a new one. Default 24 hours.
    */
   readonly idempotencyRetention?: number
-  /** Further representations that are made from the stored one and offered by Accept. Default: none. */
+  /**
+   * Further representations that are made from the stored one and offered by Accept, each `{ type, render }`. `render` gets
+   * the whole content, of any size, in memory. Default: none.
+   */
   readonly representations?: readonly Rendition[]
   /**
    * The response where Accept matches no representation. `'strict'`: 406. `'lenient'`: the stored representation. Default
