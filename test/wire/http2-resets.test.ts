@@ -234,7 +234,7 @@ describe.each([
   it('that its host has paused, and its client has reset with NO_ERROR, is sent no 100 Continue either', async () => {
     const paused: Listener = (req) => void req.pause()
     const { port, server, handler } = await serveOn(
-      HTTP2[0]!,
+      transport,
       () => undefined,
       () => paused,
     )
@@ -242,7 +242,7 @@ describe.each([
     const asked = once(server, 'checkContinue') as Promise<unknown> as Promise<
       [Http2ServerRequest, Http2ServerResponse]
     >
-    const client = await openFrameClient(port, false)
+    const client = await openFrameClient(port, isSecure)
     closeAfterTest(() => client.leave())
     const reset = client.begin('PUT', '/', [['expect', '100-continue']], 'hello')
     const [req, res] = await asked
@@ -257,7 +257,7 @@ describe.each([
 
   // Where Node reads a request and its reset in one call, the stream is closed when the request is handed over.
   it('that is closed when its request arrives is sent no 100 Continue', async () => {
-    const { port, server, handler } = await serveOn(HTTP2[0]!, () => contentReply(200, 'hello', TEXT))
+    const { port, server, handler } = await serveOn(transport, () => contentReply(200, 'hello', TEXT))
     attach(server, handler)
     const writeContinue = vi.fn()
     const closed = new Promise<void>((resolve) => {
@@ -266,7 +266,7 @@ describe.each([
         stream.once('close', resolve).close(constants.NGHTTP2_NO_ERROR)
       })
     })
-    const client = await openFrameClient(port, false)
+    const client = await openFrameClient(port, isSecure)
     closeAfterTest(() => client.leave())
     client.begin('PUT', '/', [['expect', '100-continue']], 'hello')
     await closed
