@@ -1,36 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { note } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
-import type { Exchange } from '../core/exchange.ts'
-import { countField } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import type { HostRequest } from '../core/request-view.ts'
-
-/** The field that names the method that is meant. Scripts of another origin need leave for it in the preflight. */
-export const METHOD_OVERRIDE_FIELD = 'X-HTTP-Method-Override'
-
-const NAME = METHOD_OVERRIDE_FIELD.toLowerCase()
-
-/**
- * The step that gives a POST the method it names: PUT, PATCH or DELETE. On other methods the field is ignored, so that
- * nothing which looks safe, or passed a guard as something else, turns into a change.
- * @throws HttpError 400 for another method, or for a field that occurs twice
- */
-export function overrideMethod(exchange: Exchange): undefined {
-  if (exchange.method !== 'POST') return undefined
-  const method = exchange.field(NAME)
-  if (method === undefined) return undefined
-  const isAllowed = method === 'PUT' || method === 'PATCH' || method === 'DELETE'
-  if (!isAllowed || countField(exchange.req, NAME) > 1) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: `${METHOD_OVERRIDE_FIELD} names one of PUT, PATCH and DELETE.`,
-    })
-  }
-  note(exchange, method)
-  exchange.method = method
-  return undefined
-}
+import { overrideMethod } from './override-method.ts'
 
 /**
  * Standalone middleware that lets a POST with X-HTTP-Method-Override stand for PUT, PATCH or DELETE, for clients

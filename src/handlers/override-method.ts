@@ -1,0 +1,29 @@
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { countField } from '../core/fields.ts'
+
+/** The field that names the method that is meant. Scripts of another origin need leave for it in the preflight. */
+export const METHOD_OVERRIDE_FIELD = 'X-HTTP-Method-Override'
+
+const NAME = METHOD_OVERRIDE_FIELD.toLowerCase()
+
+/**
+ * The step that gives a POST the method it names: PUT, PATCH or DELETE. On other methods the field is ignored, so that
+ * nothing which looks safe, or passed a guard as something else, turns into a change.
+ * @throws HttpError 400 for another method, or for a field that occurs twice
+ */
+export function overrideMethod(exchange: Exchange): undefined {
+  if (exchange.method !== 'POST') return undefined
+  const method = exchange.field(NAME)
+  if (method === undefined) return undefined
+  const isAllowed = method === 'PUT' || method === 'PATCH' || method === 'DELETE'
+  if (!isAllowed || countField(exchange.req, NAME) > 1) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: `${METHOD_OVERRIDE_FIELD} names one of PUT, PATCH and DELETE.`,
+    })
+  }
+  note(exchange, method)
+  exchange.method = method
+  return undefined
+}
