@@ -156,6 +156,9 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
   return exchange.action.load(exchange) as MaybePromise<undefined>
 }
 
+/** Bytes of content up to which another representation is made of it, in memory, at the word of any client that may read it. */
+const LARGEST_RENDERED = 64 * 1024 * 1024
+
 /** Selects among what there is: the stored resource says of which type it is. */
 export function negotiateStored(exchange: ResourceExchange): undefined {
   const { route, current, page } = exchange
@@ -164,7 +167,8 @@ export function negotiateStored(exchange: ResourceExchange): undefined {
   if (type === undefined) return undefined
   const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)
   if (stored === undefined) return undefined
-  selectOffer(exchange, [stored, ...route.offers])
+  const isLarge = page === undefined && current!.size > LARGEST_RENDERED
+  selectOffer(exchange, isLarge ? [stored] : [stored, ...route.offers])
   if (exchange.rendition >= 0) setState(exchange, exchange.state)
 }
 

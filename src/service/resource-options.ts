@@ -92,7 +92,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   readonly idempotencyRetention?: number
   /**
    * Further representations that are made from the stored one and offered by Accept, each `{ type, render }`. `render` gets
-   * the whole content, of any size, in memory. Default: none.
+   * the whole content in memory: of content above 64 MiB, only the stored representation is offered. Default: none.
    */
   readonly representations?: readonly Rendition[]
   /**

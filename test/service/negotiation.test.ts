@@ -223,6 +223,21 @@ describe('HEAD of a representation that is made', () => {
   )
 })
 
+describe('content that is large', () => {
+  it('is offered as it is stored, and in no other representation, above 64 MiB', async () => {
+    const most = 64 * 1024 * 1024
+    const store = memoryStore()
+    const contentType = 'application/octet-stream'
+    await store.write('/docs/most', { contentType, body: new Uint8Array(most) }, { expect: 'any' })
+    await store.write('/docs/more', { contentType, body: new Uint8Array(most + 1) }, { expect: 'any' })
+    const { send } = await serve(store, { resources: { '/docs/{name}': document({ representations: [toText] }) } })
+    const text = 'Accept: text/plain'
+    expect((await send('GET', '/docs/most', [text])).text).toBe(`text of ${most} bytes`)
+    for (const method of ['GET', 'HEAD']) expect((await send(method, '/docs/more', [text])).status).toBe(406)
+    expect((await send('HEAD', '/docs/more', [])).field('Content-Length')).toBe(String(most + 1))
+  })
+})
+
 describe('Accept that names nothing that there is (RFC 9110 §12.5.1, §15.5.7)', () => {
   const UNMET = 'Accept: application/vnd.x.restic.rest.v2, text/x-none'
   const text = { type: 'text/plain', render: () => 'text' }
