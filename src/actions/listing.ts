@@ -204,7 +204,7 @@ export function requireRoomFor(exchange: ResourceExchange, query: string): void 
   })
 }
 
-/** Whether the target of this list with another query is one that the service takes. */
+/** Whether the target of this list with another query, or of an item with a name below it, is one that the service takes. */
 export function fitsTarget({ path, route }: ResourceExchange, query: string): boolean {
   return formatPath(path).length + 1 + query.length <= route.context.maxTargetLength
 }

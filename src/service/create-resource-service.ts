@@ -84,11 +84,11 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     checkContent: { step: checkContent, when: mayHaveContent }, // 415 413 400
     checkRepeated: { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
     negotiate: { step: negotiate, when: canRefuseType }, // 406 by the definition
-    loadCurrent: { step: loadCurrent }, // 404 410, 415 for a patch of what is not JSON
+    loadCurrent: { step: loadCurrent }, // 404 410, 414 for a long name, 415 for a patch of what is not JSON
     negotiateStored: { step: negotiateStored, when: negotiatesStored }, // 406 by what is stored
     evaluateConditions: { step: evaluateConditions }, // 428 412 304
     selectContent: { step: selectContent, when: isRead }, // 416
-    perform: { step: perform }, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
+    perform: { step: perform }, // 414 for a long path, 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
   })
 
   const inOrder = sequence(requestSteps, resourceSteps)
