@@ -168,6 +168,11 @@ export function range(from: number, to: number, step = 1): number[] {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
 }
 
+/** Values, each behind the name of a member: no 0, which a table whose ids begin at 1 does not have. */
+export function named<Value>(values: readonly Value[]): [name: number, value: Value][] {
+  return values.map((value, index) => [index + 1, value])
+}
+
 export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
 }

@@ -157,6 +157,21 @@ describe('testStore', () => {
     expect(titles.length).toBeLessThan(withAll.titles.length)
   })
 
+  it('writes no member 0, which a table may not have, to a store without further paths', async () => {
+    const create = (): ResourceStore => {
+      const sound = memoryStore()
+      return {
+        ...sound,
+        write(path, content, options) {
+          if (path === '/things/0') throw new Error('The ids of this table begin at 1.')
+          return sound.write(path, content, options)
+        },
+      }
+    }
+    const options = { paths: false, related: false, relatedExpect: false, parents: false, digests: true }
+    expect((await runKit(create, options)).failures).toEqual(new Map())
+  })
+
   it('skips, and says so, what a store does not offer', async () => {
     const { skipped, failures } = await runKit(() => {
       const { stage: _, ...bare } = memoryStore()

@@ -61,7 +61,7 @@ const MUTANTS: readonly (readonly [Mutant[1], title: string, sentence: string])[
     'fails with 507 rather than assign a name beyond the safe integers',
     'not reported as HttpError 507',
   ],
-  [plain.oneByteText, 'keeps every byte of one large value', 'Large value 1 came back changed.'],
+  [plain.oneByteText, 'keeps every byte of one large value', 'Large value 2 came back changed.'],
   [plain.endsAtEmptyChunk, 'takes chunks of any size, empty ones too, and a stream without any', 'came back changed'],
   [plain.sharesChunks, 'keeps streams apart that come in at the same time', 'were mixed up'],
   [

@@ -76,7 +76,7 @@ const MUTANTS = [
     'sizeInCharacters',
     states.sizeInCharacters,
     'keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all',
-    'Sample 1 came back changed. The size is wrong.',
+    'Sample 2 came back changed. The size is wrong.',
   ],
   [
     'tagsBesideVersions',

@@ -4,6 +4,7 @@ import {
   binary,
   createBytes,
   MEBIBYTE,
+  named,
   put,
   readResource,
   remove,
@@ -29,7 +30,7 @@ async function* withEmptyChunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 export const content: readonly Case[] = [
   it('keeps every byte of a stream, whatever its length', async ({ store, path }) => {
-    for (const [name, size] of [1, ...EDGES].entries()) {
+    for (const [name, size] of named([1, ...EDGES])) {
       const bytes = createBytes(size, name)
       await put(store, path(name), binary(stream(bytes, 65_536)))
       await claimStored(store, path(name), binary(bytes), `A stream of ${size} bytes came back changed.`)
@@ -37,7 +38,7 @@ export const content: readonly Case[] = [
   }),
   it('keeps every byte of one large value', async ({ store, path }) => {
     const samples = [binary(createBytes(3 * MEBIBYTE + 5, 1)), text('äöü-'.repeat(300_000)), text('x'.repeat(70_000))]
-    for (const [name, sample] of samples.entries()) {
+    for (const [name, sample] of named(samples)) {
       await put(store, path(name), sample)
       await claimStored(store, path(name), sample, `Large value ${name} came back changed.`)
     }
@@ -50,7 +51,7 @@ export const content: readonly Case[] = [
       stream(bytes, 65_535, 2),
       withEmptyChunks(bytes),
     ]
-    for (const [name, body] of streams.entries()) {
+    for (const [name, body] of named(streams)) {
       await put(store, path(name), binary(body))
       await claimStored(store, path(name), binary(bytes), `Stream ${name} came back changed.`)
     }
@@ -67,7 +68,7 @@ export const content: readonly Case[] = [
   }),
   it('has a copy of small content once the write is done, so that the caller may use its buffer again', async (bench) => {
     const { store, path } = bench
-    for (const [name, size] of [10, 5000, 200_000].entries()) {
+    for (const [name, size] of named([10, 5000, 200_000])) {
       const buffers = [createBytes(size, 1), Buffer.alloc(size, 'a'), Buffer.alloc(size + 20, 'b').subarray(20)]
       for (const whole of buffers) {
         const expected = Buffer.from(whole)
@@ -79,8 +80,9 @@ export const content: readonly Case[] = [
   }),
   it('keeps streams apart that come in at the same time', async ({ store, path }) => {
     const bodies = Array.from({ length: 6 }, (_, seed) => createBytes(400_000 + seed * 1000, seed))
-    await times(bodies.length, (name) => put(store, path(name), binary(stream(bodies[name]!, 20_000, 3))))
-    for (const [name, bytes] of bodies.entries()) {
+    const members = named(bodies)
+    await Promise.all(members.map(([name, bytes]) => put(store, path(name), binary(stream(bytes, 20_000, 3)))))
+    for (const [name, bytes] of members) {
       await claimStored(store, path(name), binary(bytes), 'Streams that came in together were mixed up.')
     }
   }),
@@ -193,7 +195,7 @@ export const ranges: readonly Case[] = [
   it('opens a range of very large content at the cost of the range', async ({ store, path }) => {
     const [small, large] = [createBytes(MEBIBYTE + 100_000, 6), createBytes(24 * MEBIBYTE, 7)]
     const durations: number[] = []
-    for (const [name, bytes] of [small, large].entries()) {
+    for (const [name, bytes] of named([small, large])) {
       const resource = await putLarge(store, path(name), bytes)
       const first = bytes.length - 1000
       durations.push(

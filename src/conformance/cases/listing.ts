@@ -1,7 +1,20 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { listAll, walk } from '../lists.ts'
-import { binary, create, createBytes, factsOf, nameOf, pathsOf, put, range, remove, stream, text } from '../samples.ts'
+import {
+  binary,
+  create,
+  createBytes,
+  factsOf,
+  named,
+  nameOf,
+  pathsOf,
+  put,
+  range,
+  remove,
+  stream,
+  text,
+} from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const listing: readonly Case[] = [
@@ -140,7 +153,7 @@ export const listing: readonly Case[] = [
   it('lists members with large content, which can be read from there', { needs: ['contents'] }, async (bench) => {
     const { store, collection, path } = bench
     const bodies = [createBytes(900_000, 1), createBytes(20, 2), createBytes(1_100_000, 3)]
-    for (const [name, bytes] of bodies.entries()) await put(store, path(name), binary(stream(bytes, 65_536)))
+    for (const [name, bytes] of named(bodies)) await put(store, path(name), binary(stream(bytes, 65_536)))
     const { items } = await store.list(collection, { limit: 10 })
     for (const [index, bytes] of bodies.entries()) {
       await claimContent(items[index], binary(bytes), 'A listed member has other content.')

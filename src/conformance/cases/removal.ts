@@ -2,7 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource, type ResourceStore, type StoredResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import { binary, createBytes, pathsOf, put, range, readResource, remove, stream, waitUntilGone } from '../samples.ts'
+import {
+  binary,
+  createBytes,
+  named,
+  pathsOf,
+  put,
+  range,
+  readResource,
+  remove,
+  stream,
+  waitUntilGone,
+} from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
@@ -11,8 +22,8 @@ const RETENTION = 1200
 export const removal: readonly Case[] = [
   it('removes what is there, returns what it was, and shows it no more', async (bench) => {
     const { store, path, collection, content, modes } = bench
-    const ways = modes.flatMap((mode) => (['any', 'present'] as const).map((expect) => ({ mode, expect })))
-    for (const [name, { mode, expect }] of ways.entries()) {
+    const ways = named(modes.flatMap((mode) => (['any', 'present'] as const).map((expect) => ({ mode, expect }))))
+    for (const [name, { mode, expect }] of ways) {
       const given = content(name, name)
       const { version } = await put(store, path(name), given)
       const result = await store.remove(path(name), { mode, expect })
@@ -23,9 +34,9 @@ export const removal: readonly Case[] = [
       claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
     }
     for (const hidden of [false, true]) {
-      const names = [...ways.keys()].filter((name) => hidden && ways[name]!.mode === 'hide')
+      const left = ways.filter(([, { mode }]) => hidden && mode === 'hide').map(([name]) => path(name))
       const listed = pathsOf(await listAll(store, collection, 10, hidden))
-      claimEqual(listed, names.map(path), 'A removed resource is still listed.')
+      claimEqual(listed, left, 'A removed resource is still listed.')
     }
   }),
   it('finds nothing to remove where nothing is', async ({ store, path, keep, modes }) => {

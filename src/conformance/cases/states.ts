@@ -1,6 +1,6 @@
 import { type Expectation, isResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { binary, create, createBytes, factsOf, put, readResource, remove, text, written } from '../samples.ts'
+import { binary, create, createBytes, factsOf, named, put, readResource, remove, text, written } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 export const reading: readonly Case[] = [
@@ -60,9 +60,9 @@ export const reading: readonly Case[] = [
       text('%s \\ \' " $1 ? -- \r\n'),
       text(''),
     ]
-    for (const [index, sample] of samples.entries()) {
-      await put(store, path(index), sample)
-      await claimStored(store, path(index), sample, `Sample ${index} came back changed.`)
+    for (const [name, sample] of named(samples)) {
+      await put(store, path(name), sample)
+      await claimStored(store, path(name), sample, `Sample ${name} came back changed.`)
     }
   }),
   it('compares paths exactly: letter case, normal forms, blanks, dots, percent signs, quotes', {
@@ -102,7 +102,7 @@ export const reading: readonly Case[] = [
   }),
   it('tells the same state, with all its facts, whether content is asked for or not', async (bench) => {
     const { store, path, content, keep, modes } = bench
-    for (const [name, mode] of [undefined, ...modes].entries()) {
+    for (const [name, mode] of named([undefined, ...modes])) {
       await keep(name)
       if (mode !== undefined) await remove(store, path(name), mode)
       // Each way more than once: a store may keep what it has given, and has to tell the ways apart.
