@@ -39,7 +39,7 @@ describe.each(SCHEMES)('the verdicts that %s keeps', (_, create, most, credentia
   })
 })
 
-it('a verdict that basic keeps is withheld by a throttle, and told to it, like one that it has just made', () => {
+it('a throttle withholds and counts a verdict that basic keeps, like one that it has just made', () => {
   const throttle = { check: vi.fn<Throttle['check']>(), report: vi.fn<Throttle['report']>() }
   const verify = vi.fn(() => true)
   const scheme = basic({ verify, throttle, cacheLifetime: 60_000 })

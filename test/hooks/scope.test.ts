@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Change, json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
@@ -83,7 +84,7 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect(await list(target, 'boss', '/notes')).toEqual([{ id: 1, n: 1, owner: 'ada' }])
   })
 
-  it.each([
+  it.each<[string, object]>([
     ['a schema', { schema: z.looseObject({ n: z.number() }) }],
     ['beforeWrite', { beforeWrite: (value: JsonValue) => value }],
   ])('rounds no number where %s does not see its properties: 422', async (_, options) => {
@@ -285,9 +286,9 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
 })
 
 describe('the properties that a scope has had', () => {
-  const byTeam: typeof scope = (request) => {
-    const own = scope(request)
-    return own?.['owner'] === 'bob' ? { ...own, team: 'red' } : own
+  const byTeam: NonNullable<CollectionOptions['scope']> = ({ headers }) => {
+    const owner = headers['x-user'] as string
+    return owner === 'bob' ? { owner, team: 'red' } : { owner }
   }
 
   it('grow while an item of another caller is on its way, which is indexed by all of them', async () => {
