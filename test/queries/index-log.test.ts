@@ -31,5 +31,7 @@ it('items are indexed by one definition in several collections, each of which th
   for (const list of ['a', 'b']) {
     await expect.poll(async () => (await send('GET', `/${list}/tasks?done=true`)).status, { timeout: 20_000 }).toBe(200)
   }
-  expect(messages).toEqual(['The items of /a/tasks are indexed (1).', 'The items of /b/tasks are indexed (2).'])
+  for (const message of ['The items of /a/tasks are indexed (1).', 'The items of /b/tasks are indexed (2).']) {
+    expect(messages).toContain(message)
+  }
 })
