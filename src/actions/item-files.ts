@@ -54,20 +54,18 @@ export async function validateItemContent(exchange: ResourceExchange, document: 
 /**
  * Adds to an item what the server says of the files that are there; they stay when the item is replaced.
  * @param before the state that is replaced
- * @param tells whether the answer shows what is stored
- * @throws HttpError 409 for an item that says something else of them; 403, 404 where the answer would tell of them and the
+ * @throws HttpError 409 for an item that says something else of them; 403, 404 for one that says anything of them where the
  *   client may not read
  */
 export async function completeItem(
   exchange: ResourceExchange,
   { document, given }: ItemContent,
   before: StoredResource | undefined,
-  tells: boolean,
 ): Promise<Document> {
   const value = before === undefined ? undefined : parseStored(before)
   const facts = splitProperties(value, fileNamesOf(exchange.route)).owned
-  const isTold = tells || Object.keys(given).length > 0
-  if (isTold && Object.keys(facts).length > 0) await checkReading(exchange)
+  // An answer that shows them is for those alone who may read: see `revealsState`.
+  if (Object.keys(given).length > 0 && Object.keys(facts).length > 0) await checkReading(exchange)
   requireSameFacts(given, facts, Object.keys(given))
   const missing = splitProperties(facts, Object.keys(given)).rest as JsonObject
   return addProperties(document, missing)

@@ -63,14 +63,13 @@ function putProperties(exchange: ResourceExchange, document: Document): MaybePro
 /** PUT of content that depends on the state it replaces: the server says what is known of files, or a hook changes it. */
 async function putItem(exchange: ResourceExchange, document: Document, owned: JsonObject): Promise<Reply> {
   const item = await validateItemContent(exchange, document)
-  const tells = wantedReturn(exchange) === 'representation'
   let proposal!: Proposal
   const result = await commit(
     exchange,
     async (exchange): Promise<WriteResult> => {
       const seen = await readSeenState(exchange)
       if (seen === undefined) return { outcome: 'conflict', current: exchange.state }
-      const complete = await completeItem(exchange, item, seen.resource, tells)
+      const complete = await completeItem(exchange, item, seen.resource)
       const stamped = await stampReplacement(exchange, complete, seen)
       proposal = proposeDocument(exchange, addProperties(stamped, owned))
       return attempt(exchange, proposal.content, seen)

@@ -1,7 +1,6 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { countField } from '../core/fields.ts'
 
 /** The field that names the method that is meant. Scripts of another origin need leave for it in the preflight. */
 export const METHOD_OVERRIDE_FIELD = 'X-HTTP-Method-Override'
@@ -17,8 +16,8 @@ export function overrideMethod(exchange: Exchange): undefined {
   if (exchange.method !== 'POST') return undefined
   const method = exchange.field(NAME)
   if (method === undefined) return undefined
-  const isAllowed = method === 'PUT' || method === 'PATCH' || method === 'DELETE'
-  if (!isAllowed || countField(exchange.req, NAME) > 1) {
+  // Two of them are one value with a comma.
+  if (method !== 'PUT' && method !== 'PATCH' && method !== 'DELETE') {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
       detail: `${METHOD_OVERRIDE_FIELD} names one of PUT, PATCH and DELETE.`,
     })

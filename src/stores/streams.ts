@@ -31,11 +31,11 @@ async function* readUntilAborted(
   let isOver = false
   try {
     for (;;) {
+      signal.throwIfAborted()
       const next = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
         abort = reject
         iterator.next().then(resolve, reject)
       })
-      signal.throwIfAborted()
       if (next.done === true) {
         isOver = true
         return

@@ -1,6 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
+import fastify from 'fastify'
 import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
@@ -119,6 +121,18 @@ describe('an answer that the host has begun', () => {
         })
         .use(koaMiddleware(service))
         .callback(),
+    ],
+    [
+      'Fastify',
+      async (req, res) => {
+        const app = fastify()
+        app.addHook('onRequest', async (_request, reply) => {
+          reply.header('X-Host', 'yes').raw.write('begun')
+        })
+        await app.register(fastifyPlugin(service))
+        await app.ready()
+        app.routing(req, res)
+      },
     ],
   ])('is broken off by a reply that comes too late for it: %s', async (_, listener) => {
     const port = await listen(createServer(listener))

@@ -188,6 +188,19 @@ it.each([
   expect((await client.readToEnd()).toString()).toContain(`\r\nConnection: ${sent}\r\n`)
 })
 
+it('leaves none of its fields on the error that is sent in its place', async () => {
+  const state = { path: '/a', version: 'v', contentType: 'text/plain', size: 1, body: 'a', contentLanguage: 'de\n' }
+  const store = { ...memoryStore(), read: () => state }
+  const handler = createResourceService(store, {
+    resources: { '/a': document({ storedHeaders: ['Content-Language'] }) },
+  })
+  const { port, close } = await runServer(await hosts['plain']!(handler, PRESET))
+  closeAfterTest(close)
+  const answer = await sendHttp(port, { path: '/a' })
+  const names = ['X-Kept', 'ETag', 'Content-Language'].map((name) => answer.field(name.toLowerCase()))
+  expect([answer.status, ...names]).toEqual([500, 'yes', undefined, undefined])
+})
+
 it('leaves no length on an answer of HTTP/2 that has no content', async () => {
   const handler = service()
   const server = createHttp2Server((req, res) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import type { Throttle } from '../../src/auth-schemes/accounts.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { AuthScheme, Verdict } from '../../src/auth-schemes/scheme.ts'
@@ -36,6 +37,21 @@ describe.each(SCHEMES)('the verdicts that %s keeps', (_, create, most, credentia
     expect(create(() => true).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'accepted' })
     expect(create(() => false).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'rejected' })
   })
+})
+
+it('a throttle withholds and counts a verdict that basic keeps, like one that it has just made', () => {
+  const throttle = { check: vi.fn<Throttle['check']>(), report: vi.fn<Throttle['report']>() }
+  const verify = vi.fn(() => true)
+  const scheme = basic({ verify, throttle, cacheLifetime: 60_000 })
+  const authenticate = () => scheme.authenticate(Buffer.from('ada:p').toString('base64'), EXCHANGE)
+  for (const times of [1, 2]) {
+    expect(authenticate()).toMatchObject({ outcome: 'accepted' })
+    expect(throttle.report).toHaveBeenCalledTimes(times)
+    expect(throttle.report).toHaveBeenLastCalledWith('ada', 'accepted', expect.anything())
+  }
+  throttle.check.mockReturnValue(1000)
+  expect(authenticate).toThrow(expect.objectContaining({ status: 429 }))
+  expect(verify).toHaveBeenCalledTimes(1)
 })
 
 describe('bearer with cacheLifetime', () => {

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
+import { fetchJson } from '../../src/auth-schemes/key-source.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { MEASURED } from '../support/measured.ts'
 import { createIssuer, issue } from './tokens.ts'
@@ -89,6 +90,21 @@ describe('the fetch of a key set', () => {
     const { outcome, closed } = await fetchKeysFrom((_, res) => sendForever(res.writeHead(500), space))
     expect(outcome).toBe(503)
     await closed
+  })
+
+  it.each([
+    [500, {}],
+    [200, { 'Content-Encoding': 'gzip, br' }],
+  ])('gives the content up of an answer that it does not take: %i %j', async (status, headers) => {
+    let isCanceled = false
+    const body = new ReadableStream({ cancel: () => void (isCanceled = true) })
+    const fetch = vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(body, { status, headers }))
+    try {
+      await expect(fetchJson('https://issuer.test/jwks', new AbortController().signal)).rejects.toThrow('key endpoint')
+    } finally {
+      fetch.mockRestore()
+    }
+    expect(isCanceled).toBe(true)
   })
 
   it('aborts its signal only where it has taken too long', async () => {

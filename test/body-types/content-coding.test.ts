@@ -1,5 +1,6 @@
+import { Transform } from 'node:stream'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { decodeStream } from '../../src/body-types/content-coding.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { type ContentCoding, checkContentCoding } from '../../src/core/request-content.ts'
@@ -127,6 +128,8 @@ describe('decodeStream', () => {
     })
 
     it('closes its source when the reader leaves, and stops reading it at the limit', async () => {
+      const destroy = vi.spyOn(Transform.prototype, 'destroy')
+      onTestFinished(() => destroy.mockRestore())
       let asked = 0
       let closed = 0
       async function* source() {
@@ -144,6 +147,8 @@ describe('decodeStream', () => {
         break
       }
       expect({ asked, closed }).toEqual({ asked: 1, closed: 1 })
+      // The memory of a decoder that is not destroyed is free when it is collected, and not before.
+      expect(destroy).toHaveBeenCalledTimes(1)
       asked = 0
       expect(await statusOf(() => gather(decodeStream(source(), coding, { limit: 10 })))).toBe(413)
       expect({ asked, closed }).toEqual({ asked: 1, closed: 2 })

@@ -99,6 +99,20 @@ describe.each(readers)('%s', (_, read) => {
     expect(await server.next()).toBe(413)
   })
 
+  it('leaves no listener behind where content is refused: it would pause the request while the rest is dropped', async () => {
+    const counts: unknown[] = []
+    const names = ['data', 'end', 'close']
+    const count = ({ req }: Exchange) => names.map((name) => req.listenerCount(name))
+    const server = await serve(async (exchange, limit) => {
+      const before = count(exchange)
+      await statusOf(() => read(exchange, limit))
+      counts.push(count(exchange).map((after, i) => after - before[i]!))
+      return Buffer.from('')
+    }, 5)
+    await server.post('abcdef', chunked)
+    expect(counts).toEqual([[0, 0, 0]])
+  })
+
   it.each([
     ['before any content', 'Content-Length: 5\r\n\r\n'],
     ['midway', 'Content-Length: 5\r\n\r\nab'],

@@ -183,6 +183,16 @@ describe('the attempts of a request', () => {
     expect(requests).toEqual(['GET', 'PATCH', 'PATCH', 'PATCH', 'GET'])
   })
 
+  it('count as none where they were refused with 429: what another has made meanwhile is not the own edit', async () => {
+    const { client, requests } = answerInTurn([
+      ...[json({ n: 1 }, '"1"'), new Response('', { status: 429 }), new Response('', { status: 412 })],
+      ...[json({ n: 2 }, '"2"'), json({ n: 3 }, '"3"'), json({ n: 3 }, '"3"')],
+    ])
+    const edited = await client.edit('/a', (value) => ({ n: (value as { n: number }).n + 1 }))
+    expect(expectSuccess(edited).document.value).toEqual({ n: 3 })
+    expect(requests).toEqual(['GET', 'PATCH', 'PATCH', 'GET', 'PATCH', 'GET'])
+  })
+
   it('end with their signal while an upload whose answer was lost is compared with what is there', async () => {
     const controller = new AbortController()
     const hang = () => {

@@ -75,6 +75,20 @@ describe('fileContents, its own ways', () => {
     expect(length).toBe(100_000)
   })
 
+  it('gives the whole of a file that is put back after it was found cut short', async () => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    const key = createKey()
+    const bytes = createBytes(1000, 2)
+    await contents.put(key, stream(bytes, 1000))
+    const file = join(directory, key.slice(-2), key)
+    await truncate(file, 100)
+    expect(await contents.read!(key, 0, 999)).toHaveLength(100)
+    await rm(file)
+    await writeFile(file, bytes)
+    expect(await contents.read!(key, 0, 999)).toEqual(Buffer.from(bytes))
+  })
+
   it('refuses a key that could leave the directory', async () => {
     const contents = fileContents({ directory: await createFolder() })
     const key = '../../etc/passwd0000'

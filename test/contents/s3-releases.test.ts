@@ -71,6 +71,17 @@ describe('s3Contents, once a call is over', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
+  it('has closed the connection of an answer that is more than was asked for', async () => {
+    let isClosed = false
+    service.interfere = (_, res) => {
+      res.on('close', () => void (isClosed = true))
+      res.writeHead(200).write('the beginning of it all')
+      return 'done'
+    }
+    await expect(readAll(open(), createKey(), 1, 3)).rejects.toThrow('The S3 service answered 200')
+    await expect.poll(() => isClosed).toBe(true)
+  })
+
   it('has asked four times at most, with pauses between', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
     vi.mocked(sleep).mockClear()

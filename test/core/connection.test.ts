@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { expect, it } from 'vitest'
 import { connectionOf, decideInOrder, type InFlight, isBehindLast } from '../../src/core/connection.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import { createHandler } from '../../src/core/node-handler.ts'
+import { serve } from '../handlers/serve.ts'
 
 it.each(['GET', 'PUT'])(
   'a connection whose %s requests overlap without an end keeps none that are decided',
@@ -33,4 +35,17 @@ it('a request is behind a last answer that is not its own (RFC 9112 §9.6)', () 
   expect(isBehind(last)).toBe(false)
   last.shouldKeepAlive = true
   expect(isBehind({ socket: null, shouldKeepAlive: true })).toBe(false)
+})
+
+it('an answer to an error that the host does not take is watched for a reader that stalls', async () => {
+  const run = () => {
+    throw new Error('failed')
+  }
+  const handler = createHandler({ run, forwardErrors: true, onError: () => {} })
+  let isWatched = false
+  const send = await serve((req, res) => {
+    handler(req, res, () => {})
+    isWatched = connectionOf(req.socket).answer === res
+  })
+  expect([(await send('GET', '/')).status, isWatched]).toEqual([500, true])
 })

@@ -423,3 +423,12 @@ describe.each([
     expect(answer.headers['authentication-info']).toContain('rspauth=')
   })
 })
+
+it('auth lets a request on whose answer has begun: its caching is no longer to be said', async () => {
+  const guard = auth({ schemes: [basic({ accounts })] })
+  const { port } = await listen((req, res) => {
+    res.writeHead(200).write('{')
+    guard(req, res, (error?: unknown) => void res.end(error === undefined ? '}' : String(error)))
+  })
+  expect(await send(port, { headers: ada })).toMatchObject({ status: 200 })
+})

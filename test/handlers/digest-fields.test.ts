@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
+import { findExchange } from '../../src/core/node-handler.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { digestFields } from '../../src/handlers/digest-fields.ts'
 import { patch } from '../../src/handlers/patch.ts'
@@ -123,6 +124,19 @@ describe('digest before a service', () => {
     const { send } = await serve(digestFields(), createResourceService(memoryStore(), { resources, https: 'optional' }))
     expect((await send('PUT', '/docs/a', { 'Content-Digest': digestOf('b') }, 'a')).status).toBe(400)
     expect((await send('PUT', '/docs/a', { 'Content-Digest': digestOf('a') }, 'a')).status).toBe(201)
+  })
+
+  it('has the service miss what is required, and not in the trailer that was announced', async () => {
+    const service = createResourceService(memoryStore())
+    const verified: unknown[] = []
+    const send = await listen((req, res) =>
+      digestFields({ required: true })(req, res, () => {
+        verified.push(findExchange(req)!.verifier, service.createExchange(req, res)!.verifier)
+        res.end()
+      }),
+    )
+    await send('PUT', '/docs/a', { 'Transfer-Encoding': 'chunked', Trailer: 'Content-Digest' }, 'a')
+    expect(verified).toEqual([expect.anything(), verified[0]])
   })
 })
 

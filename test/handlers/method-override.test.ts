@@ -46,6 +46,17 @@ describe('methodOverride', () => {
     expect((await send('POST', '/users/1')).text).toBe('posted')
   })
 
+  it('keeps the method that was sent where middleware before it has made a POST of that', async () => {
+    const app = express()
+    app.use((req, _res, next) => {
+      Object.assign(req, { originalMethod: req.method, method: 'POST' })
+      next()
+    })
+    app.use(methodOverride())
+    app.use((req, res) => void res.send(`${(req as { originalMethod?: string }).originalMethod} ${req.method}`))
+    expect((await (await serve(app))('REPORT', '/', { [FIELD]: 'PUT' })).text).toBe('REPORT PUT')
+  })
+
   it('is harmless when it is mounted twice', async () => {
     const app = express()
     app.use(methodOverride(), methodOverride())

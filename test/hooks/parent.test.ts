@@ -89,6 +89,15 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     expect((await target.send('GET', '/tasks/2/comments/5')).status).toBe(200)
   })
 
+  it('is removed with a parent whose removal is observed', async () => {
+    const observed = { ...resources, '/tasks': collection({ outbox: () => [] }) }
+    target = await startService({ resources: observed }, createStore())
+    await target.send('POST', '/tasks', jsonOf({}))
+    expect((await target.send('POST', '/tasks/1/comments', jsonOf({}))).status).toBe(201)
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(204)
+    expect((await target.store.list('/tasks/1/comments', { limit: 9, hidden: true })).items).toEqual([])
+  })
+
   it('is hidden with a parent that is softly deleted, and there again with it', async () => {
     const soft = { ...resources, '/tasks': collection({ deletion: 'soft' }) }
     target = await startService({ resources: soft }, createStore())

@@ -1,6 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { type Change, json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import type { JsonValue } from '../../src/core/json.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
@@ -79,6 +82,22 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     ]
     expect(answers.map(({ status }) => status)).toEqual([422, 422, 422])
     expect(await list(target, 'boss', '/notes')).toEqual([{ id: 1, n: 1, owner: 'ada' }])
+  })
+
+  it.each<[string, object]>([
+    ['a schema', { schema: z.looseObject({ n: z.number() }) }],
+    ['beforeWrite', { beforeWrite: (value: JsonValue) => value }],
+  ])('rounds no number where %s does not see its properties: 422', async (_, options) => {
+    const target = await start(createStore(), { '/notes': collection({ scope, clientIds: true, ...options }) })
+    const fields = { 'Content-Type': 'application/json', ...as('ada') }
+    for (const [n, created] of [
+      ['12345678901234567890', 422],
+      ['9007199254740992', 201],
+    ] as const) {
+      const request = { fields, body: `{"n":${n},"owner":"ada"}` }
+      expect((await target.send('PUT', '/notes/1', request)).status).toBe(created)
+      expect((await target.send('POST', '/notes', request)).status).toBe(created)
+    }
   })
 
   it('indexes what the outbox writes, in a process that has not asked the scope yet', async () => {
@@ -267,6 +286,52 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
 })
 
 describe('the properties that a scope has had', () => {
+  const byTeam: NonNullable<CollectionOptions['scope']> = ({ headers }) => {
+    const owner = headers['x-user'] as string
+    return owner === 'bob' ? { owner, team: 'red' } : { owner }
+  }
+
+  it('grow while an item of another caller is on its way, which is indexed by all of them', async () => {
+    const inner = memoryStore()
+    let meanwhile: (() => Promise<unknown>) | undefined
+    const store: ResourceStore = {
+      ...inner,
+      async create(path, draft, options) {
+        const first = meanwhile
+        meanwhile = undefined
+        await first?.()
+        return inner.create(path, draft, options)
+      },
+    }
+    const target = await start(store, { '/notes': collection({ scope: byTeam }) })
+    const post = (user: string) => target.send('POST', '/notes', jsonOf({ n: 1 }, as(user)))
+    await post('ada')
+    meanwhile = async () => {
+      expect((await post('bob')).status).toBe(201)
+      await waitFor(
+        () => target.send('GET', '/notes', { fields: as('bob') }),
+        ({ status }) => status === 200,
+      )
+    }
+    expect((await post('ada')).status).toBe(201)
+    expect(await list(target, 'ada', '/notes')).toHaveLength(2)
+    const [{ indexed: bobs }, { indexed: adas }] = (await Promise.all([
+      store.read('/notes/2'),
+      store.read('/notes/3'),
+    ])) as [StoredResource, StoredResource]
+    expect(adas?.index.version).toBe(bobs?.index.version)
+  })
+
+  it('are all kept when another process learns one more', async () => {
+    const store = memoryStore()
+    const statusOf = async (user: string) => {
+      const target = await start(store, { '/notes': collection({ scope: byTeam }) })
+      return (await target.send('POST', '/notes', jsonOf({ n: 1 }, as(user)))).status
+    }
+    expect([await statusOf('ada'), await statusOf('bob')]).toEqual([201, 201])
+    expect(await store.read('scopes/%2Fnotes')).toMatchObject({ body: '{"properties":["owner","team"]}' })
+  })
+
   it('are read anew after the store has failed', async () => {
     const inner = memoryStore()
     let isAway = true

@@ -75,6 +75,26 @@ describe('the option openapi', () => {
     }
   })
 
+  it('is made anew by the next request after it could not be made', async () => {
+    let failures = 0
+    const jsonSchema = {
+      get type() {
+        if (failures === 0) return 'object'
+        failures--
+        throw new Error('not now')
+      },
+    }
+    const { send } = await serve(memoryStore(), {
+      ...OPTIONS,
+      resources: { '/users': collection({ jsonSchema }) },
+      onError: () => {},
+    })
+    failures = 1
+    expect((await send('GET', '/openapi.json')).status).toBe(500)
+    expect(failures).toBe(0)
+    expect((await send('GET', '/openapi.json')).status).toBe(200)
+  })
+
   it('takes a path alone, and serves a service without definitions as well', async () => {
     const { send } = await serve(memoryStore(), { openapi: '/api-description' })
     const document = JSON.parse((await send('GET', '/api-description')).text)

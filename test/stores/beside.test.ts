@@ -39,6 +39,13 @@ describe('content that goes into a content store', () => {
   })
 })
 
+it.each([-1, 1])('content is refused whose size a content store reports otherwise, by %i', async (more) => {
+  const contents: Partial<ContentStore> = { put: async (_, body) => ({ size: (await readAll(body)) + more }) }
+  const source = new PassThrough()
+  source.end(Buffer.alloc(100))
+  await expect(createStage({}, contents)(source, undefined)).rejects.toThrow(`reports ${100 + more} bytes`)
+})
+
 describe('the sweep of a content store', () => {
   it('fails with the removal that failed, and removes the other contents and their rows', async () => {
     const forgotten: unknown[] = []

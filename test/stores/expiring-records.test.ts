@@ -123,6 +123,14 @@ describe('related resources with a retention in sqliteStore', () => {
     return { store, count, pass: (milliseconds: number) => void (time += milliseconds) }
   }
 
+  it('keep their names from being assigned, where those are integers', async () => {
+    for (const store of [(await open()).store, memoryStore()]) {
+      await addRecord(store, record('/named/1', MINUTE))
+      expect(await createMember(store, '/named', text('member'))).toMatchObject({ path: '/named/2' })
+      expect(await store.read('/named/1')).toMatchObject({ body: 'record' })
+    }
+  })
+
   it('are swept once their time is over', async () => {
     const { store, count, pass } = await open()
     for (let i = 0; i < 50; i++) expect(await addRecord(store, record(`records/${i}`, MINUTE))).toBe('created')

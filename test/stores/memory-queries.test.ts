@@ -186,6 +186,19 @@ describe('memoryStore, queries', () => {
     expect(indexes.toReversed().map(takenBy)).toEqual([0, 0, 0, 0, 10])
   })
 
+  it('goes on with no index that has made room for newer ones', async () => {
+    const store = memoryStore()
+    fill(store, 1200)
+    const done = new Set<string>()
+    const versions = ['1', '2', '3', '4', '5']
+    for (const version of versions) {
+      const report = ({ isDone }: { isDone: boolean }) => void (isDone && done.add(version))
+      expect(() => list(store, { index: { ...createIndex(version), report } })).toThrow()
+    }
+    await vi.waitFor(() => expect(done.size).toBeGreaterThanOrEqual(4), 30_000)
+    expect([...done].sort()).toEqual(versions.slice(1))
+  })
+
   it('is not held up by a report that fails', () => {
     stopClock()
     const store = memoryStore()

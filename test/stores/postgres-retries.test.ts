@@ -54,7 +54,7 @@ it('postgresStore waits for its tables again after more failures than calls may 
 describe('postgresStore, a connection that is lost', () => {
   it('is replaced once by another one for a read, and not for a change', async () => {
     const { pool, counts } = createFailingPool('57P01', 0)
-    const { read, run } = createPostgresConnection(pool, {
+    const { read, run, transact, view } = createPostgresConnection(pool, {
       ...limits,
       connectTimeout: 10_000,
       statementTimeout: 10_000,
@@ -63,6 +63,11 @@ describe('postgresStore, a connection that is lost', () => {
     expect(counts.attempts).toBe(2)
     await expect(run(statement, [])).rejects.toMatchObject({ status: 503 })
     expect(counts.attempts).toBe(3)
+    const work = (run: typeof read) => run(statement, [])
+    await expect(view(work)).rejects.toMatchObject({ status: 503 })
+    expect(counts.attempts).toBe(5)
+    await expect(transact(work)).rejects.toMatchObject({ status: 503 })
+    expect(counts.attempts).toBe(6)
   })
 })
 

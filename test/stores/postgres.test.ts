@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { Pool, PoolConfig } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
@@ -412,6 +412,32 @@ describe('postgresStore, beside a transaction of another process', () => {
     await store.write('/a', text('again'), { expect: 'any', related })
     await sweeping.close?.()
     expect(await first.read('/a')).toMatchObject({ path: '/a', size: 5 })
+  })
+})
+
+describe('postgresStore, its clock', () => {
+  it('dates no state before the one that it follows, also where the clock of the database was put back', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    for (const path of ['/a', '/b']) await store.write(path, text('before'), { expect: 'any' })
+    const ahead = Math.floor(Date.now() / 1000) * 1000 + 3_600_000
+    await pool.query(`UPDATE ${tablePrefix}states SET changed = ${ahead}`)
+    await store.write('/a', text('after'), { expect: 'any' })
+    await store.remove('/b', { expect: 'any', mode: 'tombstone' })
+    expect(await store.read('/a')).toMatchObject({ body: 'after', lastModified: ahead })
+    expect(await store.read('/b')).toMatchObject({ removed: true, removedAt: ahead })
+  })
+
+  it('is that of the database where a tombstone is kept, whatever that of the process says', async () => {
+    const store = postgresStore({ pool, tablePrefix: createPrefix(), sweepInterval: 0 })
+    await store.write('/a', text('before'), { expect: 'any' })
+    await store.remove('/a', { expect: 'any', mode: 'tombstone', retention: 60_000 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    try {
+      expect(await store.read('/a')).toMatchObject({ removed: true })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
 

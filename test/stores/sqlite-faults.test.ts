@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const broken = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC', rawCode: 1034, errcode: 1034 })
@@ -67,6 +68,22 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
     failing.clear()
     expect(await read()).toMatchObject({ body: 'before' })
     expect(await write('after')).toMatchObject({ outcome: 'replaced' })
+  })
+
+  it('puts no item into the index of another collection, where that of its own was lost with a transaction', async () => {
+    const put = (path: string) =>
+      store.write(path, contentOf({ status: 'open', n: 1 }, indexByStatus()), { expect: 'any' })
+    failing = new Set(['COMMIT'])
+    await expect(put('/lost/1')).rejects.toBe(broken)
+    failing.clear()
+    for (const path of ['/other/1', '/lost/2']) await put(path)
+    for (const [collection, name] of [
+      ['/other', '1'],
+      ['/lost', '2'],
+    ] as const) {
+      const page = await listWhenIndexed(store, collection, queryByStatus('open'))
+      expect([page.total, namesOf(page)]).toEqual([1, [name]])
+    }
   })
 
   it('commits what is written after it, though the first call is a write', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Libsql from 'libsql'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createReserve } from '../../src/stores/sqlite/space.ts'
+import { createReserve, createSpace } from '../../src/stores/sqlite/space.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -101,4 +101,22 @@ it('while a reserve is not whole, a write takes what lies in the database alread
   await expect(write('/known', Buffer.alloc(500_000))).rejects.toMatchObject({ status: 507 })
   await store.close?.()
   handle.close()
+})
+
+it('without its reserve, the free pages have to suffice for the content of several rows, and for what each takes besides', () => {
+  let free = 0
+  const prepare = (sql: string) => ({
+    get: () => (sql.endsWith('page_size') ? { page_size: 4096 } : { freelist_count: free }),
+  })
+  const reserve = { size: MEBIBYTE, isWhole: () => false, take: () => {}, release: () => false }
+  const { admit } = createSpace({ prepare, exec: () => {} } as never, reserve, () => {})
+  for (const [bytes, rows, pages] of [
+    [0, 3, 48],
+    [2 * 4080, 1, 18],
+  ] as const) {
+    free = pages - 1
+    expect(() => admit(bytes, rows, () => 'all')).toThrow(expect.objectContaining({ status: 507 }))
+    free = pages
+    admit(bytes, rows, () => 'all')
+  }
 })

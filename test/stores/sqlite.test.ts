@@ -500,6 +500,19 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await behind!.read('/parent/child')).toMatchObject({ lastModified: second + 900 })
     })
 
+    it('dates no state before one that another process has written a second later than the one before', async () => {
+      const file = await createFile()
+      let time = Math.floor(Date.now() / 1000) * 1000
+      const start = time
+      const ahead = openStore(file.open(), { now: () => time })
+      const behind = openStore(file.open(), { now: () => start - 5000 })
+      await ahead.write('/a', text('before'), { expect: 'any' })
+      time += 1000
+      await ahead.write('/a', text('a second later'), { expect: 'any' })
+      await behind.write('/b', text('after'), { expect: 'any' })
+      expect(await behind.read('/b')).toMatchObject({ lastModified: time })
+    })
+
     it('keeps tables of several prefixes apart in one file', async () => {
       const handle = (await createFile()).open()
       const one = openStore(handle, { tablePrefix: 'one_' })

@@ -90,6 +90,20 @@ describe('untilAborted', () => {
     expect(isOpen).toBe(false)
   })
 
+  it('ends where its reader has a chunk while the signal aborts, also of a source that falls silent', async () => {
+    async function* silent() {
+      yield new Uint8Array(1)
+      await new Promise(() => {})
+    }
+    for (const source of [numbers(5), silent()]) {
+      const controller = new AbortController()
+      const chunks = untilAborted(source, controller.signal)[Symbol.asyncIterator]()
+      expect((await chunks.next()).done).toBe(false)
+      controller.abort(new Error('gone'))
+      await expect(chunks.next()).rejects.toThrow('gone')
+    }
+  })
+
   it('closes the source when its reader stops', async () => {
     let isClosed = false
     async function* source() {

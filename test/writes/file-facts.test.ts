@@ -253,6 +253,15 @@ it('a removal removes files of an item that are hidden, too', async () => {
   expect(await readHidden()).not.toMatchObject({ hidden: true })
 })
 
+it('an item says nothing of a file that JSON of a client may not say: U+0000, which not every store can keep', async () => {
+  const describe = ({ size }: { size: number }) => ({ sum: '\0'.repeat(size) })
+  await start({ files: { file: { replaceable: true, describe } } })
+  expect((await target.send('POST', '/docs', UPLOAD)).status).toBe(422)
+  expect((await target.send('POST', '/docs', multipartOf([{ ...FILE, content: '' }]))).status).toBe(201)
+  const replacement = { fields: { 'Content-Type': 'text/plain' }, body: 'bytes' }
+  expect((await target.send('PUT', '/docs/1/file', replacement)).status).toBe(422)
+})
+
 describe('a "describe" that returns what JSON has no properties of', () => {
   it.each([
     ['a promise that is fulfilled', () => Promise.resolve({ size: 5 })],

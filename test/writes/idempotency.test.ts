@@ -294,6 +294,15 @@ describe('Idempotency-Key', () => {
     expectReplay(await target.send('POST', '/users', options), await target.send('POST', '/users', options))
   })
 
+  it('repeats coded content that is larger than what it stands for, which is at the limit', async () => {
+    const content = JSON.stringify(USER)
+    const body = gzipSync(content, { level: 0 })
+    expect(body.length).toBeGreaterThan(content.length)
+    const target = await start({ contentCodings: ['gzip'], limits: { bodySize: content.length } })
+    const options = { fields: { ...jsonOf(USER).fields, ...keyed(), 'Content-Encoding': 'gzip' }, body, chunked: true }
+    expectReplay(await target.send('POST', '/users', options), await target.send('POST', '/users', options))
+  })
+
   it('knows a form again by its parts, never by the boundary (issue 20, points 3 and 9)', async () => {
     const target = await start()
     const form = (

@@ -33,6 +33,18 @@ it('a listing that is asked for by an encoded cursor names the next page once', 
   expect((await target.send('GET', third)).json()).toEqual([{ id: 3 }])
 })
 
+it('a full page has another tag once there is a next one: a client that has the page learns of it', async () => {
+  target = await startService({ resources: { '/things': collection() } })
+  const post = () => target!.send('POST', '/things', { fields: JSON_TYPE, body: '{}' })
+  await post()
+  const first = await target.send('GET', '/things?limit=1')
+  const fields = { 'If-None-Match': first.field('etag')! }
+  expect((await target.send('GET', '/things?limit=1', { fields })).status).toBe(304)
+  await post()
+  const second = await target.send('GET', '/things?limit=1', { fields })
+  expect([second.status, second.text, second.field('link')]).toEqual([200, first.text, expect.stringContaining('next')])
+})
+
 describe('a listing of items of any type', () => {
   const FORGED = '{"id":1,"href":"/docs/1","type":"image/png","size":3}'
 

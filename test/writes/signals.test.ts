@@ -130,6 +130,7 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2' }, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2,5-6' }, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2', 'Want-Content-Digest': 'sha-256=1' }, undefined],
+    ['open', 'GET', '/files/large', { Accept: 'text/plain' }, undefined],
     ['locate', 'GET', '/files/placed', {}, undefined],
     ['open', 'PATCH', '/files/large', MERGE_PATCH, '{"a":2}'],
   ])('ends %s of %s %s when the client leaves', async (silent, method, path, headers, body) => {
@@ -140,7 +141,11 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
         '/docs': collection(),
         '/named': collection({ ids: 'uuid' }),
         '/forms': collection({ create: 'accepted', process: async () => ({}) }),
-        '/files/{name}': document({ types: ['*/*'] }),
+        '/files/{name}': document(
+          headers['Accept'] === undefined
+            ? { types: ['*/*'] }
+            : { types: ['application/json'], representations: [{ type: 'text/plain', render: () => '' }] },
+        ),
         '/queued': collection({ deletion: 'queued' }),
         '/keyed': collection({ idempotency: 'optional' }),
         '/observed': collection({ outbox: () => [], afterCommit: () => {} }),
