@@ -156,7 +156,7 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
   return exchange.action.load(exchange) as MaybePromise<undefined>
 }
 
-/** Bytes of content up to which another representation is made of it, in memory, at the word of any client that may read it. */
+/** Bytes of content up to which another representation is made of it: all of it is held in memory meanwhile. */
 const LARGEST_RENDERED = 64 * 1024 * 1024
 
 /** Selects among what there is: the stored resource says of which type it is. */
