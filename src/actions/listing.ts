@@ -204,9 +204,12 @@ export function requireRoomFor(exchange: ResourceExchange, query: string): void 
   })
 }
 
-/** Whether the target of this list with another query, or of an item with a name below it, is one that the service takes. */
-export function fitsTarget({ path, route }: ResourceExchange, query: string): boolean {
-  return formatPath(path).length + 1 + query.length <= route.context.maxTargetLength
+/**
+ * Whether the service takes a target that begins with the path of this request.
+ * @param rest what follows after `?` or `/`: a query, or the name of an item
+ */
+export function fitsTarget({ path, route }: ResourceExchange, rest: string): boolean {
+  return formatPath(path).length + 1 + rest.length <= route.context.maxTargetLength
 }
 
 /** About the most bytes that the keys of an order take in a cursor: those of the longest properties. */

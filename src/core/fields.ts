@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Conditions } from '../protocol/preconditions.ts'
 import type { Exchange } from './exchange.ts'
 
-/** The value of a request field, an own property alone as in `Exchange.field`. @param name in lower case */
+/** The value of a request field, read as `Exchange.field` reads it: a polluted prototype has none. @param name in lower case */
 export function readField(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name]
   if (value === undefined || !Object.hasOwn(headers, name)) return undefined

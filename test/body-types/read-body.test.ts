@@ -101,12 +101,10 @@ describe.each(readers)('%s', (_, read) => {
 
   it('leaves no listener behind where content is refused: it would pause the request while the rest is dropped', async () => {
     const counts: unknown[] = []
-    const names = ['data', 'end', 'close']
-    const count = ({ req }: Exchange) => names.map((name) => req.listenerCount(name))
     const server = await serve(async (exchange, limit) => {
-      const before = count(exchange)
+      const before = countListeners(exchange)
       await statusOf(() => read(exchange, limit))
-      counts.push(count(exchange).map((after, i) => after - before[i]!))
+      counts.push(countListeners(exchange).map((after, i) => after - before[i]!))
       return Buffer.from('')
     }, 5)
     await server.post('abcdef', chunked)
@@ -169,6 +167,8 @@ describe.each(readers)('%s', (_, read) => {
     expect(await server.post('x'.repeat(500_000))).toContain('was read before http-resource-service saw it')
   })
 })
+
+const countListeners = ({ req }: Exchange) => ['data', 'end', 'close'].map((name) => req.listenerCount(name))
 
 describe('streamBytes', () => {
   it('reads no faster than its consumer (row F11)', async () => {
@@ -238,16 +238,14 @@ describe('streamBytes', () => {
 
   it('leaves no listeners behind, whether it ends, fails, or is left', async () => {
     const counts: unknown[] = []
-    const names = ['data', 'end', 'close']
-    const count = ({ req }: Exchange) => names.map((name) => req.listenerCount(name))
     const server = await serve(async (exchange, limit) => {
-      const before = count(exchange)
+      const before = countListeners(exchange)
       try {
         for await (const chunk of streamBytes(exchange, limit)) if (chunk[0] === 0x21) break
       } catch {
         // counted all the same
       }
-      counts.push(count(exchange).map((after, i) => after - before[i]!))
+      counts.push(countListeners(exchange).map((after, i) => after - before[i]!))
       return Buffer.from('')
     }, 5)
     await server.post('abc', chunked)

@@ -230,11 +230,21 @@ describe('content that is large', () => {
     const contentType = 'application/octet-stream'
     await store.write('/docs/most', { contentType, body: new Uint8Array(most) }, { expect: 'any' })
     await store.write('/docs/more', { contentType, body: new Uint8Array(most + 1) }, { expect: 'any' })
-    const { send } = await serve(store, { resources: { '/docs/{name}': document({ representations: [toText] }) } })
+    const resources = (accept: 'strict' | 'lenient') => ({
+      '/docs/{name}': document({ representations: [toText], accept }),
+    })
+    const { send } = await serve(store, { resources: resources('strict') })
     const text = 'Accept: text/plain'
     expect((await send('GET', '/docs/most', [text])).text).toBe(`text of ${most} bytes`)
     for (const method of ['GET', 'HEAD']) expect((await send(method, '/docs/more', [text])).status).toBe(406)
     expect((await send('HEAD', '/docs/more', [])).field('Content-Length')).toBe(String(most + 1))
+    const lenient = await serve(store, { resources: resources('lenient') })
+    const range = await lenient.send('GET', '/docs/more', [text, 'Range: bytes=0-1'])
+    expect([range.status, range.field('Content-Type'), range.field('Vary')]).toEqual([
+      206,
+      contentType,
+      expect.stringContaining('Accept'),
+    ])
   })
 })
 
