@@ -126,9 +126,12 @@ export class ResourceExchange extends Exchange {
     const { method } = this
     if (isSafeMethod(method)) return false
     if (method === 'PATCH' || this.conditions !== undefined) return true
-    const { deleteResponse, describesFiles, putResponse } = this.route
-    // What is known of files stays when their item is replaced.
-    if (method === 'PUT') return describesFiles && (this.preferences.return ?? putResponse) === 'representation'
+    const { beforeWrite, deleteResponse, describesFiles, putResponse } = this.route
+    if (method === 'PUT') {
+      // What is known of files stays when their item is replaced, and `beforeWrite` may keep more.
+      const keepsState = describesFiles || beforeWrite !== undefined
+      return keepsState && (this.preferences.return ?? putResponse) === 'representation'
+    }
     return method === 'DELETE' && deleteResponse === 'representation' && this.preferences.return !== 'minimal'
   }
 

@@ -50,6 +50,22 @@ describe('beforeWrite', () => {
     expect((await target.send('GET', '/tasks/1')).json()).toEqual(patched.json())
   })
 
+  it('shows what it keeps of the current state only where the right to read is given', async () => {
+    const authorize = (_principal: unknown, { method }: { method: string }) => method !== 'GET'
+    const keep = (value: JsonObject, { current }: WriteContext) => ({ ...(current?.value as JsonObject), ...value })
+    const definitions = { beforeWrite: keep, authorize }
+    const resources = { '/notes': collection(definitions), '/own': singleton(definitions) }
+    target = await startService({ resources })
+    const put = async (path: string, value: JsonObject, fields = {}) =>
+      (await target!.send('PUT', path, { ...jsonOf(value), fields: { ...JSON_TYPE, ...fields } })).status
+    await target.send('POST', '/notes', jsonOf({ secret: 's' }))
+    expect(await put('/notes/1', { title: 't' }, { Prefer: 'return=representation' })).toBe(403)
+    expect(await put('/notes/1', { title: 't' })).toBe(204)
+    expect(await put('/own', { secret: 's' }, { Prefer: 'return=minimal' })).toBe(201)
+    expect(await put('/own', { title: 't' })).toBe(403)
+    expect(await put('/own', { title: 't' }, { Prefer: 'return=minimal' })).toBe(204)
+  })
+
   it('is bounded by the limits of the service, as what was sent is', async () => {
     const tasks = collection({ beforeWrite: (value) => ({ ...value, stamped: true }) })
     target = await startService({ resources: { '/tasks': tasks }, limits: { depth: 200, jsonMembers: 300 } })
