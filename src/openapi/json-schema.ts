@@ -153,18 +153,44 @@ export function openProperties(schema: JsonObject): JsonObject {
   return mapAlternatives(schema, (schema) => ({ ...schema, additionalProperties: true }))
 }
 
+type Find = (reference: string) => JsonObject | undefined
+
 /**
  * The schema of a merge patch (RFC 7396): every property may be left out, and one that need not be there may be null,
- * which removes it.
+ * which removes it. The same holds for the properties of its parts.
+ * @param find gives the component that a reference names
  */
-export function patchOf(schema: JsonObject): JsonObject {
+export function patchOf(schema: JsonObject, find: Find, isNamed = false): JsonObject {
   const { properties, required } = schema
   const fallback = { type: 'object', additionalProperties: true }
   if (!isJsonObject(properties)) return fallback
   const needed = Array.isArray(required) ? required : []
   const partial = Object.entries(properties).map(([name, property]) => {
-    const member = isJsonObject(property) && isJsonObject(property['properties']) ? patchOf(property) : property
-    return [name, needed.includes(name) ? member : { anyOf: [member, { type: 'null' }] }]
+    const member = patchPart(property, find, isNamed)
+    return [name, needed.includes(name) ? member : orNull(member)]
   })
   return { ...fallback, properties: Object.fromEntries(partial) as JsonObject }
+}
+
+/** @param isNamed whether it is in a named part: those within are not followed, which may go round in circles */
+function patchPart(part: JsonValue, find: Find, isNamed: boolean): JsonValue {
+  if (!isJsonObject(part) || isNeverObject(part)) return part
+  const { $ref, additionalProperties, anyOf, oneOf = anyOf, properties, type } = part
+  if (isJsonObject(properties)) return patchOf(part, find, isNamed)
+  if (isJsonObject(additionalProperties)) {
+    return { type: 'object', additionalProperties: orNull(patchPart(additionalProperties, find, isNamed)) }
+  }
+  if (type === 'object') return { type }
+  if (Array.isArray(oneOf)) return { anyOf: oneOf.map((one: JsonValue) => patchPart(one, find, isNamed)) }
+  const named = find(String($ref)) ?? {}
+  if (isNeverObject(named)) return part
+  return isNamed ? {} : patchPart(named, find, true)
+}
+
+function isNeverObject({ type, const: constant, enum: values }: JsonObject): boolean {
+  return (type ?? constant ?? values) !== undefined && ![type].flat().includes('object')
+}
+
+function orNull(schema: JsonValue): JsonObject {
+  return { anyOf: [schema, { type: 'null' }] }
 }

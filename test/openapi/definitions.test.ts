@@ -303,6 +303,33 @@ describe('the schemas of a description', () => {
     })
   })
 
+  it('of a merge patch let the parts of parts be left out too, and null remove one (RFC 7396)', async () => {
+    const Place = z.object({ city: z.string(), zip: z.string(), color: z.enum(['red', 'blue']).meta({ id: 'Color' }) })
+    const kinds = [z.object({ kind: z.literal('a'), size: z.number() }), z.object({ kind: z.literal('b') })] as const
+    const schema = z.object({
+      named: Place.meta({ id: 'Place' }),
+      nullable: z.object({ city: z.string(), zip: z.string() }).nullable(),
+      one: z.discriminatedUnion('kind', kinds),
+      record: z.record(z.string(), z.string()),
+      get same() {
+        return schema.optional()
+      },
+    })
+    const place = { city: 'Ulm', zip: '1' }
+    const item = { named: { ...place, color: 'red' }, nullable: place, one: { kind: 'a', size: 1 }, record: { a: 'x' } }
+    const { send } = await serve(memoryStore(), { resources: { '/a': collection({ schema }) } })
+    await send('POST', '/a', [json], JSON.stringify({ ...item, same: item }))
+    const { paths, components } = describeOne(collection({ schema }))
+    const { content } = paths['/a/{id}'].patch.requestBody
+    const type = 'application/merge-patch+json'
+    const validate = new Ajv2020({ strict: false }).compile({ allOf: [content[type].schema], components })
+    const part = { named: { city: 'Bonn' }, nullable: { city: 'Bonn' }, one: { size: 2 }, record: { a: null } }
+    for (const patch of [part, { same: part }, { same: null }, { named: { color: 'green' } }, { record: 5 }]) {
+      const { status } = await send('PATCH', '/a/1', [`Content-Type: ${type}`], JSON.stringify(patch))
+      expect([patch, validate(patch)]).toEqual([patch, status === 200])
+    }
+  })
+
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
     const examples = { ada: { id: 1, name: 'Ada' }, draft: { name: 'Draft' } }
     const { paths } = describeOne(collection({ examples }))
