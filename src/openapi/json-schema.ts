@@ -60,7 +60,7 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
   return embedded
 }
 
-/** Changes each alternative of a schema that is one of several, or else the schema itself. */
+/** Changes each alternative of a schema that is one of several, and the schema itself where it has properties or is no such one. */
 function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   for (const keyword of ['anyOf', 'oneOf']) {
     const alternatives = readMember(schema, keyword)
@@ -68,7 +68,8 @@ function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => Jso
     const changed = alternatives.map((member: JsonValue) =>
       isJsonObject(member) ? mapAlternatives(member, change) : member,
     )
-    return { ...schema, [keyword]: changed }
+    const { [keyword]: _, ...rest } = schema
+    return { ...(isJsonObject(rest['properties']) ? change(rest) : rest), [keyword]: changed }
   }
   return change(schema)
 }

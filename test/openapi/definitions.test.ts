@@ -232,6 +232,20 @@ describe('the schemas of a description', () => {
     }
   })
 
+  it('let an item have its id where there are properties beside the alternatives', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: { a: { type: 'string' }, b: { type: 'string' } },
+      additionalProperties: false,
+      anyOf: [{ required: ['a'] }, { required: ['b'] }],
+    }
+    const { AReplacement, ...schemas } = describeOne(collection({ jsonSchema })).components.schemas
+    const validate = new Ajv2020().compile(schemas.A)
+    const values = [{ id: 1, a: 'x' }, { id: 1 }, { a: 'x' }, { id: 1, a: 'x', c: 'x' }]
+    expect(values.map((value) => validate(value))).toEqual([true, false, false, false])
+    expect(new Ajv2020().compile(AReplacement)({ id: 1, a: 'x' })).toBe(true)
+  })
+
   it('of forms can be compiled where the schema has a rule for the names of properties', () => {
     const { content } = describeOne(collection({ schema: z.record(z.string(), z.number()) })).paths['/a'].post
       .requestBody
