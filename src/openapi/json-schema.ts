@@ -8,10 +8,11 @@ export function objectOf(properties: JsonObject, required: readonly string[] = O
 
 /**
  * Takes a schema into the components of a description: its own definitions become components, and references follow
- * them, since `#` is the whole description there.
+ * them, since `#` is the whole description there. `$id` and `$anchor` are left out: requests and responses would have
+ * one twice.
  */
 export function embedSchema(schema: JsonObject, name: string, components: Components): JsonObject {
-  const { $schema: _, $defs, definitions, ...root } = schema
+  const { $schema: _, $id, $defs, definitions, ...root } = schema
   const uniqueName = createNamer()
   const selfName = uniqueName(`${name}.Self`)
   // By what stands behind `#/$defs` in a reference: names are escaped there (RFC 6901 §4).
@@ -23,8 +24,17 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
       ],
     ),
   )
+  /** A reference by `$id` or `$anchor` as one by `#/$defs`. */
+  const locate = (reference: string): string => {
+    const [base = '', fragment = ''] = reference.split('#')
+    for (const [step, { member }] of own) {
+      if (member['$id'] === base) return `#/$defs${step}${fragment}`
+      if (base === '' && member['$anchor'] === fragment) return `#/$defs${step}`
+    }
+    return base === $id ? `#${fragment}` : reference
+  }
   const findOwn = (reference: JsonValue | undefined) => {
-    const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(String(reference)) ?? []
+    const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(locate(String(reference))) ?? []
     const definition = own.get(step)
     return definition && { ...definition, rest }
   }
@@ -32,18 +42,21 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
     if (Array.isArray(value)) return value.map(follow)
     if (!isJsonObject(value)) return value
     return Object.fromEntries(
-      Object.entries(value).map(([key, member]) => [
-        key,
-        key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
-      ]),
+      Object.entries(value)
+        .filter(([key, member]) => typeof member !== 'string' || (key !== '$id' && key !== '$anchor'))
+        .map(([key, member]) => [
+          key,
+          key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
+        ]),
     )
   }
   const followReference = (reference: string): string => {
     const found = findOwn(reference)
     if (found !== undefined) return `#/components/schemas/${found.name}${found.rest}`
-    if (!reference.startsWith('#')) return reference
+    const place = locate(reference)
+    if (!place.startsWith('#')) return reference
     components.add('schemas', selfName, selfPlaceholder)
-    return `#/components/schemas/${selfName}${reference.slice(1)}`
+    return `#/components/schemas/${selfName}${place.slice(1)}`
   }
   const selfPlaceholder: Record<string, JsonValue> = {}
   for (const { name, member } of own.values()) components.add('schemas', name, follow(member) as JsonObject)

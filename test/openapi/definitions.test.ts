@@ -210,6 +210,34 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
   })
 
+  it('follow references by $id and by $anchor, and have neither: of requests and responses, each would be there twice', () => {
+    const jsonSchema: JsonObject = {
+      $id: 'https://schemas.example/a',
+      type: 'object',
+      properties: {
+        first: { $ref: 'https://schemas.example/part' },
+        second: { $ref: '#named' },
+        third: { $ref: 'https://schemas.example/a#/$defs/Other' },
+        again: { $ref: 'https://schemas.example/a' },
+        $id: { type: 'string' },
+      },
+      $defs: {
+        Part: { $id: 'https://schemas.example/part', type: 'integer' },
+        Other: { $anchor: 'named', type: 'boolean' },
+      },
+    }
+    const { paths, components } = describeOne(collection({ jsonSchema }))
+    const { schema } = paths['/a'].post.requestBody.content['application/json']
+    const validate = new Ajv2020({ strict: false }).compile({ allOf: [schema], components })
+    const good = { first: 1, second: true, third: true, $id: 'x' }
+    const bad = [{ first: 'x' }, { second: 'x' }, { third: 'x' }, { again: { first: 'x' } }, { $id: 1 }]
+    expect([good, { again: good }, ...bad].map((value) => validate(value))).toEqual([
+      true,
+      true,
+      ...bad.map(() => false),
+    ])
+  })
+
   it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
     const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
     const Other = z.object({ size: z.number() }).meta({ id: 'order_part_1' })
