@@ -79,9 +79,9 @@ export function namePath(pattern: string): string {
   )
 }
 
-/** A pattern as a path template: OpenAPI has no name for a path of any depth. */
+/** A pattern as a path template, with escapes as in a request: OpenAPI has no name for a path of any depth. */
 export function templateOf(pattern: string): string {
-  return pattern.replace('...}', '}')
+  return encodeURI(pattern).replaceAll(/%7B(\w+)(?:\.\.\.)?%7D/g, '{$1}')
 }
 
 /** A function that makes names unique: the second of a name gets a number. */

@@ -455,6 +455,15 @@ describe('the operations of a description', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])
   })
+
+  it('have paths as they are sent', async () => {
+    const definition = document({ types: ['application/json'] })
+    const options = { resources: { '/größe 100%/v1:x+y/{name}': definition, '/a/{path...}': document() } }
+    const [deep, path] = Object.keys(describeAll(options).paths)
+    expect([deep, path]).toEqual(['/a/{path}', '/gr%C3%B6%C3%9Fe%20100%25/v1:x+y/{name}'])
+    const { send } = await serve(memoryStore(), options)
+    expect((await send('PUT', path!.replace('{name}', 'z'), [json], '{}')).status).toBe(201)
+  })
 })
 
 describe('the parameters of a description', () => {
