@@ -440,6 +440,15 @@ describe('the operations of a description', () => {
     expect(components.securitySchemes).toBeUndefined()
   })
 
+  it('need no scheme of the service where the host may have found the user', async () => {
+    const auth = { schemes: [bearer(() => false)], principal: () => ({ id: 'ada' }) }
+    const { get } = describeOne(document(), { auth }).paths['/a']
+    expect(get.security).toEqual([{ Bearer: [] }, {}])
+    expect(get.description).toContain('Users are found by the host of the service, too.')
+    const { send } = await serve(memoryStore(), { resources: { '/a': document() }, auth })
+    expect((await send('GET', '/a')).status).toBe(404)
+  })
+
   it('have 401 where the host finds the users and credentials are needed, or may be', () => {
     const auth = { principal: () => null, challenge: 'Session realm="app"' }
     const refusals = (requireAuth: 'all' | 'writes' | (() => boolean)): boolean[] => {
