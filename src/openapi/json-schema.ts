@@ -73,7 +73,7 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
   return embedded
 }
 
-/** Changes each alternative of a schema that is one of several, and the schema itself where it has properties or is no such one. */
+/** Changes each alternative of a schema that is one of several, or else the schema itself; both where it has properties. */
 function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   for (const keyword of ['anyOf', 'oneOf']) {
     const alternatives = readMember(schema, keyword)
