@@ -9,6 +9,8 @@ const REFERENCE = /"#\/components\/(\w+)\/([\w.-]+)/g
 export interface Components {
   /** Adds a component, unless it is there. @returns the reference to it */
   add(section: Section, name: string, value: JsonObject): JsonObject
+  /** The schema that a reference names. */
+  find(reference: string): JsonObject | undefined
   /**
    * The components that are referred to, sorted by name; empty sections are left out.
    * @param root where references begin
@@ -25,6 +27,7 @@ export function createComponents(): Components {
       if (!known.has(name)) known.set(name, value)
       return { $ref: `#/components/${section}/${name}` }
     },
+    find: (reference) => sections.get('schemas')?.get(reference.replace('#/components/schemas/', '')),
     toJson(root) {
       const used = new Set<string>()
       const follow = (value: JsonValue): void => {
@@ -76,9 +79,9 @@ export function namePath(pattern: string): string {
   )
 }
 
-/** A pattern as a path template: OpenAPI has no name for a path of any depth. */
+/** A pattern as a path template, with escapes as in a request: OpenAPI has no name for a path of any depth. */
 export function templateOf(pattern: string): string {
-  return pattern.replace('...}', '}')
+  return encodeURI(pattern).replaceAll(/%7B(\w+)(?:\.\.\.)?%7D/g, '{$1}')
 }
 
 /** A function that makes names unique: the second of a name gets a number. */

@@ -151,14 +151,14 @@ function describeVerb(facts: Facts, method: DescribedMethod): string {
   }
 }
 
-/** The credentials that an operation takes; `{}` among them where it goes on without. */
+/** The credentials that an operation takes; `{}` among them where it goes on without, or for a user of the host. */
 function describeSecurity(
-  { schemes = [] }: ServiceView,
+  { schemes = [], hasHostUsers }: ServiceView,
   { credentials }: Facts,
   method: DescribedMethod,
   components: Components,
 ): JsonObject {
-  const isNeeded = credentials === 'all' || (credentials === 'writes' && !isRead(method))
+  const isNeeded = !hasHostUsers && (credentials === 'all' || (credentials === 'writes' && !isRead(method)))
   const requirements = schemes.map((name) => {
     // RFC 9110 §16.4.1: the names are those of the registry of authentication schemes.
     components.add('securitySchemes', name, { type: 'http', scheme: name.toLowerCase() })
@@ -168,10 +168,10 @@ function describeSecurity(
 }
 
 /** A sentence on credentials, where the requirement alone does not say it. */
-function explainSecurity({ schemes }: ServiceView, { credentials }: Facts): readonly string[] {
-  if (schemes === undefined) return []
-  const some = credentials === 'some' ? ['May need credentials: a function of the service decides.'] : []
-  return schemes.length === 0 && credentials !== 'none'
-    ? [...some, 'Users are found by the host of the service.']
-    : some
+function explainSecurity({ schemes, hasHostUsers }: ServiceView, { credentials }: Facts): readonly string[] {
+  if (schemes === undefined || credentials === 'none') return []
+  return [
+    ...(credentials === 'some' ? ['May need credentials: a function of the service decides.'] : []),
+    ...(hasHostUsers ? [`Users are found by the host of the service${schemes.length > 0 ? ', too' : ''}.`] : []),
+  ]
 }

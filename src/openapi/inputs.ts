@@ -25,6 +25,8 @@ export interface ServiceView {
   readonly routes: readonly { readonly pattern: string; readonly route: Route }[]
   /** Names of the authentication schemes, as in the Authorization field; `undefined` without authentication. */
   readonly schemes: readonly string[] | undefined
+  /** Whether the host may have found who sends a request. */
+  readonly hasHostUsers: boolean
   /** Which requests need credentials where a route does not say; `some`: a function decides. */
   readonly credentials: 'all' | 'writes' | 'none' | 'some'
   /** Whether cleartext requests are refused. */

@@ -8,10 +8,11 @@ export function objectOf(properties: JsonObject, required: readonly string[] = O
 
 /**
  * Takes a schema into the components of a description: its own definitions become components, and references follow
- * them, since `#` is the whole description there.
+ * them, since `#` is the whole description there. `$id` and `$anchor` are left out: requests and responses would have
+ * one twice.
  */
 export function embedSchema(schema: JsonObject, name: string, components: Components): JsonObject {
-  const { $schema: _, $defs, definitions, ...root } = schema
+  const { $schema: _, $id, $defs, definitions, ...root } = schema
   const uniqueName = createNamer()
   const selfName = uniqueName(`${name}.Self`)
   // By what stands behind `#/$defs` in a reference: names are escaped there (RFC 6901 §4).
@@ -23,8 +24,17 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
       ],
     ),
   )
+  /** A reference by `$id` or `$anchor` as one by `#/$defs`. */
+  const locate = (reference: string): string => {
+    const [base = '', fragment = ''] = reference.split('#')
+    for (const [step, { member }] of own) {
+      if (member['$id'] === base) return `#/$defs${step}${fragment}`
+      if (base === '' && member['$anchor'] === fragment) return `#/$defs${step}`
+    }
+    return base === $id ? `#${fragment}` : reference
+  }
   const findOwn = (reference: JsonValue | undefined) => {
-    const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(String(reference)) ?? []
+    const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(locate(String(reference))) ?? []
     const definition = own.get(step)
     return definition && { ...definition, rest }
   }
@@ -32,18 +42,21 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
     if (Array.isArray(value)) return value.map(follow)
     if (!isJsonObject(value)) return value
     return Object.fromEntries(
-      Object.entries(value).map(([key, member]) => [
-        key,
-        key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
-      ]),
+      Object.entries(value)
+        .filter(([key, member]) => typeof member !== 'string' || (key !== '$id' && key !== '$anchor'))
+        .map(([key, member]) => [
+          key,
+          key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
+        ]),
     )
   }
   const followReference = (reference: string): string => {
     const found = findOwn(reference)
     if (found !== undefined) return `#/components/schemas/${found.name}${found.rest}`
-    if (!reference.startsWith('#')) return reference
+    const place = locate(reference)
+    if (!place.startsWith('#')) return reference
     components.add('schemas', selfName, selfPlaceholder)
-    return `#/components/schemas/${selfName}${reference.slice(1)}`
+    return `#/components/schemas/${selfName}${place.slice(1)}`
   }
   const selfPlaceholder: Record<string, JsonValue> = {}
   for (const { name, member } of own.values()) components.add('schemas', name, follow(member) as JsonObject)
@@ -60,7 +73,7 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
   return embedded
 }
 
-/** Changes each alternative of a schema that is one of several, or else the schema itself. */
+/** Changes each alternative of a schema that is one of several, or else the schema itself; both where it has properties. */
 function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   for (const keyword of ['anyOf', 'oneOf']) {
     const alternatives = readMember(schema, keyword)
@@ -68,7 +81,8 @@ function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => Jso
     const changed = alternatives.map((member: JsonValue) =>
       isJsonObject(member) ? mapAlternatives(member, change) : member,
     )
-    return { ...schema, [keyword]: changed }
+    const { [keyword]: _, ...rest } = schema
+    return { ...(isJsonObject(rest['properties']) ? change(rest) : rest), [keyword]: changed }
   }
   return change(schema)
 }
@@ -153,18 +167,44 @@ export function openProperties(schema: JsonObject): JsonObject {
   return mapAlternatives(schema, (schema) => ({ ...schema, additionalProperties: true }))
 }
 
+type Find = (reference: string) => JsonObject | undefined
+
 /**
  * The schema of a merge patch (RFC 7396): every property may be left out, and one that need not be there may be null,
- * which removes it.
+ * which removes it. The same holds for the properties of its parts.
+ * @param find gives the component that a reference names
  */
-export function patchOf(schema: JsonObject): JsonObject {
+export function patchOf(schema: JsonObject, find: Find, isNamed = false): JsonObject {
   const { properties, required } = schema
   const fallback = { type: 'object', additionalProperties: true }
   if (!isJsonObject(properties)) return fallback
   const needed = Array.isArray(required) ? required : []
   const partial = Object.entries(properties).map(([name, property]) => {
-    const member = isJsonObject(property) && isJsonObject(property['properties']) ? patchOf(property) : property
-    return [name, needed.includes(name) ? member : { anyOf: [member, { type: 'null' }] }]
+    const member = patchPart(property, find, isNamed)
+    return [name, needed.includes(name) ? member : orNull(member)]
   })
   return { ...fallback, properties: Object.fromEntries(partial) as JsonObject }
+}
+
+/** @param isNamed whether it is in a named part: those within are not followed, which may go round in circles */
+function patchPart(part: JsonValue, find: Find, isNamed: boolean): JsonValue {
+  if (!isJsonObject(part) || isNeverObject(part)) return part
+  const { $ref, additionalProperties, anyOf, oneOf = anyOf, properties, type } = part
+  if (isJsonObject(properties)) return patchOf(part, find, isNamed)
+  if (isJsonObject(additionalProperties)) {
+    return { type: 'object', additionalProperties: orNull(patchPart(additionalProperties, find, isNamed)) }
+  }
+  if (type === 'object') return { type }
+  if (Array.isArray(oneOf)) return { anyOf: oneOf.map((one: JsonValue) => patchPart(one, find, isNamed)) }
+  const named = find(String($ref)) ?? {}
+  if (isNeverObject(named)) return part
+  return isNamed ? {} : patchPart(named, find, true)
+}
+
+function isNeverObject({ type, const: constant, enum: values }: JsonObject): boolean {
+  return (type ?? constant ?? values) !== undefined && ![type].flat().includes('object')
+}
+
+function orNull(schema: JsonValue): JsonObject {
+  return { anyOf: [schema, { type: 'null' }] }
 }

@@ -72,7 +72,7 @@ export function createSchemas(components: Components): Schemas {
       hasId && isClosed(plainInput)
         ? refer(uniqueName(`${name}Replacement`), take(withProperties(plainInput, owned, [])))
         : input
-    return { output, input, replacement, patch: patchOf(plainInput), plainInput, isUnknown }
+    return { output, input, replacement, patch: patchOf(plainInput, components.find), plainInput, isUnknown }
   }
 
   function shared(name: SharedSchema): JsonObject {

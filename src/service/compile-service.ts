@@ -156,6 +156,7 @@ function createView(
   return {
     routes,
     schemes: settings.authentication?.schemes.map(({ name }) => name),
+    hasHostUsers: settings.authentication?.principal !== undefined,
     credentials: typeof requireAuth === 'function' ? 'some' : requireAuth,
     refusesCleartext: settings.https === 'required',
     refusesOrigins: settings.cors?.rejectOrigin === true,

@@ -210,6 +210,34 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
   })
 
+  it('follow references by $id and by $anchor, and have neither: of requests and responses, each would be there twice', () => {
+    const jsonSchema: JsonObject = {
+      $id: 'https://schemas.example/a',
+      type: 'object',
+      properties: {
+        first: { $ref: 'https://schemas.example/part' },
+        second: { $ref: '#named' },
+        third: { $ref: 'https://schemas.example/a#/$defs/Other' },
+        again: { $ref: 'https://schemas.example/a' },
+        $id: { type: 'string' },
+      },
+      $defs: {
+        Part: { $id: 'https://schemas.example/part', type: 'integer' },
+        Other: { $anchor: 'named', type: 'boolean' },
+      },
+    }
+    const { paths, components } = describeOne(collection({ jsonSchema }))
+    const { schema } = paths['/a'].post.requestBody.content['application/json']
+    const validate = new Ajv2020({ strict: false }).compile({ allOf: [schema], components })
+    const good = { first: 1, second: true, third: true, $id: 'x' }
+    const bad = [{ first: 'x' }, { second: 'x' }, { third: 'x' }, { again: { first: 'x' } }, { $id: 1 }]
+    expect([good, { again: good }, ...bad].map((value) => validate(value))).toEqual([
+      true,
+      true,
+      ...bad.map(() => false),
+    ])
+  })
+
   it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
     const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
     const Other = z.object({ size: z.number() }).meta({ id: 'order_part_1' })
@@ -230,6 +258,20 @@ describe('the schemas of a description', () => {
         [{ id: 1, kind: 'square' }, { kind: 'square' }, { id: 1, name: 'x' }].map((item) => validate(item)),
       ).toEqual([true, false, false])
     }
+  })
+
+  it('let an item have its id where there are properties beside the alternatives', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: { a: { type: 'string' }, b: { type: 'string' } },
+      additionalProperties: false,
+      anyOf: [{ required: ['a'] }, { required: ['b'] }],
+    }
+    const { AReplacement, ...schemas } = describeOne(collection({ jsonSchema })).components.schemas
+    const validate = new Ajv2020().compile(schemas.A)
+    const values = [{ id: 1, a: 'x' }, { id: 1 }, { a: 'x' }, { id: 1, a: 'x', c: 'x' }]
+    expect(values.map((value) => validate(value))).toEqual([true, false, false, false])
+    expect(new Ajv2020().compile(AReplacement)({ id: 1, a: 'x' })).toBe(true)
   })
 
   it('of forms can be compiled where the schema has a rule for the names of properties', () => {
@@ -303,6 +345,33 @@ describe('the schemas of a description', () => {
     })
   })
 
+  it('of a merge patch let the parts of parts be left out too, and null remove one (RFC 7396)', async () => {
+    const Place = z.object({ city: z.string(), zip: z.string(), color: z.enum(['red', 'blue']).meta({ id: 'Color' }) })
+    const kinds = [z.object({ kind: z.literal('a'), size: z.number() }), z.object({ kind: z.literal('b') })] as const
+    const schema = z.object({
+      named: Place.meta({ id: 'Place' }),
+      nullable: z.object({ city: z.string(), zip: z.string() }).nullable(),
+      one: z.discriminatedUnion('kind', kinds),
+      record: z.record(z.string(), z.string()),
+      get same() {
+        return schema.optional()
+      },
+    })
+    const place = { city: 'Ulm', zip: '1' }
+    const item = { named: { ...place, color: 'red' }, nullable: place, one: { kind: 'a', size: 1 }, record: { a: 'x' } }
+    const { send } = await serve(memoryStore(), { resources: { '/a': collection({ schema }) } })
+    await send('POST', '/a', [json], JSON.stringify({ ...item, same: item }))
+    const { paths, components } = describeOne(collection({ schema }))
+    const { content } = paths['/a/{id}'].patch.requestBody
+    const type = 'application/merge-patch+json'
+    const validate = new Ajv2020({ strict: false }).compile({ allOf: [content[type].schema], components })
+    const part = { named: { city: 'Bonn' }, nullable: { city: 'Bonn' }, one: { size: 2 }, record: { a: null } }
+    for (const patch of [part, { same: part }, { same: null }, { named: { color: 'green' } }, { record: 5 }]) {
+      const { status } = await send('PATCH', '/a/1', [`Content-Type: ${type}`], JSON.stringify(patch))
+      expect([patch, validate(patch)]).toEqual([patch, status === 200])
+    }
+  })
+
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
     const examples = { ada: { id: 1, name: 'Ada' }, draft: { name: 'Draft' } }
     const { paths } = describeOne(collection({ examples }))
@@ -371,6 +440,15 @@ describe('the operations of a description', () => {
     expect(components.securitySchemes).toBeUndefined()
   })
 
+  it('need no scheme of the service where the host may have found the user', async () => {
+    const auth = { schemes: [bearer(() => false)], principal: () => ({ id: 'ada' }) }
+    const { get } = describeOne(document(), { auth }).paths['/a']
+    expect(get.security).toEqual([{ Bearer: [] }, {}])
+    expect(get.description).toContain('Users are found by the host of the service, too.')
+    const { send } = await serve(memoryStore(), { resources: { '/a': document() }, auth })
+    expect((await send('GET', '/a')).status).toBe(404)
+  })
+
   it('have 401 where the host finds the users and credentials are needed, or may be', () => {
     const auth = { principal: () => null, challenge: 'Session realm="app"' }
     const refusals = (requireAuth: 'all' | 'writes' | (() => boolean)): boolean[] => {
@@ -385,6 +463,15 @@ describe('the operations of a description', () => {
   it('have paths without the mount, which is in servers (issue 21, point 8)', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])
+  })
+
+  it('have paths as they are sent', async () => {
+    const definition = document({ types: ['application/json'] })
+    const options = { resources: { '/größe 100%/v1:x+y/{name}': definition, '/a/{path...}': document() } }
+    const [deep, path] = Object.keys(describeAll(options).paths)
+    expect([deep, path]).toEqual(['/a/{path}', '/gr%C3%B6%C3%9Fe%20100%25/v1:x+y/{name}'])
+    const { send } = await serve(memoryStore(), options)
+    expect((await send('PUT', path!.replace('{name}', 'z'), [json], '{}')).status).toBe(201)
   })
 })
 
