@@ -1,12 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server, Http2ServerResponse } from 'node:http2'
+import type { Exchange } from '../core/exchange.ts'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
 import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
-import { parseRequestTarget } from '../protocol/request-target.ts'
+import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
 
 /** Takes no request: 404. */
 const notFound = createHandler({ run: () => undefined, forwardErrors: true })
@@ -131,7 +132,8 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
       const isForService = req.url === '*' || service.isWellKnown?.(req.url ?? '') === true
       const first = isForService ? service : straight
       if (first === undefined) toHost(req, res)
-      else first(req, res, (error) => (error === undefined ? toHost(req, res) : answerError(req, res, error)))
+      // Declares no parameter: a guard answers its errors itself, as behind every `next` that would take one for consent.
+      else first(req, res, (...errors) => (errors.length === 0 ? toHost(req, res) : answerError(req, res, errors[0])))
     }
   }
 
@@ -148,9 +150,10 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   })
 }
 
-/** Answers an error that a handler forwards: listeners take none, and a request whose guard has failed must not get to them. */
+/** Answers an error that a service forwards: listeners take none, and a request that has failed must not get to them. */
 function answerError(req: IncomingMessage, res: ServerResponse, error: unknown): void {
-  const run = (): never => {
+  const run = (exchange: Exchange): never => {
+    exchange.path = pathOfTarget(exchange.place.target)
     throw error
   }
   createHandler({ run, forwardErrors: false })(req, res)

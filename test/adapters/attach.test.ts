@@ -6,14 +6,16 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnyServer, attach } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import type { RequestView } from '../../src/core/request-view.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { basicCredentials } from '../auth-schemes/guarded-server.ts'
 import { formatRequest } from '../support/ask.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { listen, send } from './raw.ts'
@@ -161,6 +163,33 @@ describe('attach with a middleware', () => {
     const fields = ['Expect: 100-continue', 'Content-Length: 3']
     const answer = await send(port, { method: 'PUT', target: '/x', fields })
     expect([answer.status, answer.text]).toEqual([200, 'ok'])
+  })
+
+  it('lets it answer its own failure, which its onError receives with the path', async () => {
+    const seen: unknown[] = []
+    const verify = (): never => {
+      throw new Error('no directory')
+    }
+    const onError = (error: unknown, { mount, path }: RequestView): unknown => seen.push([String(error), mount + path])
+    const server = createServer((_req, res) => void res.end('host'))
+    attach(server, auth({ schemes: [basic({ verify })], onError }), { direct: '/api' })
+    const fields = [`Authorization: ${basicCredentials('a', 'b')}`]
+    expect((await send(await listen(server), { method: 'GET', target: '/api/x', fields })).status).toBe(500)
+    expect(seen).toEqual([['Error: no directory', '/api/x']])
+  })
+
+  it('reports an error that a service forwards with the path of the request', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => log.mockRestore())
+    const authorize = (): never => {
+      throw new Error('no directory')
+    }
+    const resources = { '/notes': collection({ authorize }) }
+    const service = createResourceService(memoryStore(), { resources, unexpectedErrors: 'forward' })
+    const server = createServer((_req, res) => void res.end('host'))
+    attach(server, service, { direct: '/api' })
+    expect((await send(await listen(server), { method: 'GET', target: '/api/notes?limit=1' })).status).toBe(500)
+    expect(log.mock.calls.flat().join()).toContain('GET /api/notes failed: Error: no directory')
   })
 
   it('leaves OPTIONS * to the host, and refuses * with any other method (RFC 9112 §3.2.4)', async () => {
