@@ -23,4 +23,5 @@ subscribe('http-resource-service:failure', (message) => {
   if (error !== undefined) trace.getActiveSpan()?.recordException(/** @type {Error} */ (error))
 })
 
-process.once('SIGTERM', () => sdk.shutdown()) // sends what has not been sent
+// Sends what has not been sent, once the last request has ended.
+process.once('beforeExit', () => sdk.shutdown())
