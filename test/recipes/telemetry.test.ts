@@ -68,7 +68,12 @@ it('examples/recipes/telemetry puts the pattern of the resource into spans and m
   expect((await fetch(`${base}/other`)).status).toBe(404)
   // A creation that is under way at the signal, and ends after it.
   const port = Number(new URL(base!).port)
-  const creation = request({ port, method: 'POST', path: '/api/notes', headers: { ...headers, Expect: '100-continue' } })
+  const creation = request({
+    port,
+    method: 'POST',
+    path: '/api/notes',
+    headers: { ...headers, Expect: '100-continue' },
+  })
   creation.flushHeaders()
   await once(creation, 'continue')
   const stopped = program.stop()
