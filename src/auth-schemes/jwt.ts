@@ -55,6 +55,10 @@ function loadJose(): Promise<Jose> {
 /** A token can be made to fit several keys; each costs a signature. */
 const MAX_KEYS = 4
 const INVALID: TokenResult = { outcome: 'rejected', description: 'The token is not valid.' }
+const refuse = (name: string): TokenResult => ({
+  outcome: 'rejected',
+  description: `The ${name} of the token is not accepted.`,
+})
 const EXPIRED: TokenResult = { outcome: 'rejected', description: 'The token has expired.' }
 
 /**
@@ -106,7 +110,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
       return MALFORMED
     }
     const { alg, kid } = header
-    if (typeof alg !== 'string' || !algorithms.includes(alg)) return INVALID
+    if (typeof alg !== 'string' || !algorithms.includes(alg)) return refuse('alg')
     const { generation } = source
     for (const candidate of (await source.find(alg, kid)).slice(0, MAX_KEYS)) {
       let payload: JWTPayload
@@ -116,7 +120,8 @@ export function jwt(options: JwtOptions): TokenVerifier {
       } catch (error) {
         if (error instanceof errors.JWTExpired) return EXPIRED
         // Wrong claims under a right signature: no other key can help.
-        if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTInvalid) return INVALID
+        if (error instanceof errors.JWTClaimValidationFailed) return refuse(error.claim)
+        if (error instanceof errors.JWTInvalid) return INVALID
         continue
       }
       const verdict = read.principal === undefined ? true : await read.principal(payload)

@@ -8,6 +8,7 @@ import type { LogEntry } from './operator-log.ts'
  * to log: characters that are not plainly visible are escaped.
  */
 export interface RequestEvent {
+  /** Over HTTP/2 any text that a client has sent: no label of a metric as it is. */
   readonly method: string
   /** Mount and path; never the query, which may hold secrets. */
   readonly target: string
@@ -19,7 +20,7 @@ export interface RequestEvent {
   readonly status: number
   /** The steps that were taken, in order, each with what it found: `evaluatePreconditions: If-Match failed`. */
   readonly steps: readonly string[]
-  /** The last of them: why the answer is what it is. */
+  /** The last of them: why the answer is what it is. It may have text of the client: no label of a metric. */
   readonly reason: string
   /** Milliseconds from the arrival of the request to the decision. */
   readonly duration: number

@@ -124,7 +124,7 @@ export interface ServiceOptions {
    * its unread bytes take at 15 kB a second is added, 105 s at most. Default 30 000.
    */
   readonly idleTimeout?: number
-  /** For development: called with a line for each request that explains its response. `true` logs it. Default false. */
+  /** For development: called with a line for each request that is answered, with the reason. `true` logs it. Default false. */
   readonly explain?: boolean | ((line: string) => void)
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number

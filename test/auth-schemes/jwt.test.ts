@@ -296,6 +296,18 @@ describe('jwt', () => {
       expect((await send(bearerHeader(issue(rsa)))).status).toBe(401)
     })
 
+    it.each([
+      ['aud', { aud: 'other' }, {}],
+      ['iss', { iss: 'https://issuer.test/' }, {}],
+      ['nbf', { nbf: 1_800_000_000 + 60 }, {}],
+      ['tenant', {}, { requiredClaims: ['tenant'] }],
+      ['typ', {}, { typ: 'at+jwt' }],
+      ['alg', {}, { algorithms: ['ES256'] as const }],
+    ])('and names the one that it does not accept: %s', async (name, changes, options) => {
+      const { challenges } = await (await serve(options)).send(bearerHeader(issue(rsa, changes)))
+      expect(challenges).toEqual([`${INVALID}"The ${name} of the token is not accepted."`])
+    })
+
     it('one of several issuers and audiences will do', async () => {
       const { send } = await serve({ issuer: ['a', 'b'], audience: ['c', 'd'] })
       expect((await send(bearerHeader(issue(rsa, { iss: 'b', aud: 'd' })))).status).toBe(200)

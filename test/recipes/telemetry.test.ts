@@ -1,4 +1,6 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
 import { type RunningHost, runServer } from '../support/hosts.ts'
@@ -21,10 +23,26 @@ const readAttribute = (attributes: readonly Attribute[], name: string): unknown 
   return value?.stringValue ?? value?.intValue
 }
 
+/** Waits until the server takes no connection any more. */
+async function waitForClose(port: number): Promise<void> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (!isOpen) return
+  }
+}
+
 it('examples/recipes/telemetry puts the pattern of the resource into spans and metrics as http.route', async () => {
   const received = new Map<string, string>()
+  const spans: { name: string; attributes: Attribute[] }[] = []
   const server = createServer(async (req, res) => {
-    received.set(req.url!, await text(req))
+    const body = await text(req)
+    received.set(req.url!, body)
+    if (req.url === '/v1/traces') spans.push(...JSON.parse(body).resourceSpans[0].scopeSpans[0].spans)
     res.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
   })
   collector = await runServer(server)
@@ -48,14 +66,29 @@ it('examples/recipes/telemetry puts the pattern of the resource into spans and m
   expect((await fetch(`${base}/api/notes`, { method: 'POST', headers, body: '{}' })).status).toBe(201)
   expect((await fetch(`${base}/api/notes/1`)).status).toBe(200)
   expect((await fetch(`${base}/other`)).status).toBe(404)
-  expect(await program.stop()).toBe(0)
+  // A creation that is under way at the signal, and ends after it.
+  const port = Number(new URL(base!).port)
+  const creation = request({
+    port,
+    method: 'POST',
+    path: '/api/notes',
+    headers: { ...headers, Expect: '100-continue' },
+  })
+  creation.flushHeaders()
+  await once(creation, 'continue')
+  const stopped = program.stop()
+  await waitForClose(port)
+  creation.end('{}')
+  const [response] = (await once(creation, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(201)
+  expect(await stopped).toBe(0)
 
-  const traces = JSON.parse(received.get('/v1/traces')!)
-  const spans = traces.resourceSpans[0].scopeSpans[0].spans as { name: string; attributes: Attribute[] }[]
   expect(spans.map(({ name, attributes }) => [name, readAttribute(attributes, 'http.route')])).toEqual([
     ['POST /api/notes', '/api/notes'],
     ['GET /api/notes/{id}', '/api/notes/{id}'],
     ['GET', undefined],
+    ['POST /api/notes', '/api/notes'],
   ])
   expect(readAttribute(spans[1]!.attributes, 'http.resource.reason')).toBeDefined()
 
