@@ -44,7 +44,7 @@ describe('a broken download, where the server answers the range oddly', () => {
     expect(await downloadText(await startBroken(byBytes))).toBe('abcdef')
   })
 
-  it('gives up where the whole comes again and again, and never gets beyond what is there', async () => {
+  it('gives up where the whole is sent repeatedly, and never more of it than is there', async () => {
     let responses = 0
     const base = await startBroken((res) => {
       responses++
