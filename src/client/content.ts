@@ -1,4 +1,3 @@
-import type { ContentReader } from './fetch.ts'
 import { type Call, READING } from './read.ts'
 import { toBlob, typeOf } from './request-content.ts'
 import {
@@ -36,12 +35,17 @@ export interface ResourceFile<Path extends string = string> extends ResourceHand
   cancel(): Promise<void>
 }
 
+/** What a read has brought: content, the end, or neither where the transfer broke. */
+interface Piece {
+  readonly done?: boolean
+  readonly value?: Uint8Array | undefined
+  readonly cause?: unknown
+}
+
 export type DownloadResult<Path extends string> =
   | Success<200 | 206, { readonly file: ResourceFile<Path> }>
   | Failure<(typeof READING)[number]>
 
-/** How often a transfer that breaks is continued without a byte in between. */
-const MAX_RESUMES = 5
 const CHANGED = 'The content changed while it was transferred.'
 
 export async function openContent(call: Call<DownloadOptions>): Promise<DownloadResult<string>> {
@@ -51,10 +55,9 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   // Nothing is left to send, or it is part of another state: the content is complete, or another one by now.
   if ([206, 416].includes(answer.status) && !continues(answer, resume)) {
     await answer.reader?.cancel()
-    answer = await request(call, undefined)
+    answer = await request(call)
   }
-  const { headers } = answer
-  const status = answer.status as 200 | 206
+  const { headers, status } = answer
   if (status !== 200 && !continues(answer, resume)) {
     await answer.reader?.cancel()
     return refuse(answer, READING)
@@ -62,44 +65,44 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   const [offset, length] = rangeOf(answer)
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
-  const isCoded = !!headers.get('content-encoding')
+  const isCoded = headers.get('content-encoding')
   let size = isCoded ? undefined : length
   let reader = answer.reader
   const giveUp = async () => reader?.cancel()
 
   async function* read(): AsyncGenerator<Uint8Array, void, void> {
+    /** How often a transfer that breaks is continued without a byte in between. */
+    const maxResumes = 5
     let at = offset
+    /** Where the next piece of the response begins: before `at` where a server ignores Range (RFC 9110 §14.2). */
+    let position = offset
     let failures = 0
     try {
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
-        let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isBroken = false
-        let cause: unknown
-        try {
-          piece = await reader?.read()
-        } catch (error) {
-          isBroken = true
-          cause = error
-        }
-        if (piece?.value) {
-          at += piece.value.length
+        const piece: Piece = (await reader?.read().catch((cause: unknown) => ({ cause }))) ?? { done: true }
+        position += piece.value?.length ?? 0
+        if (position > at) {
+          const value = piece.value!.subarray(at - position)
+          at = position
           failures = 0
           onProgress?.(at, size)
-          yield piece.value
+          yield value
         }
-        if (piece?.done === false) continue
-        if (!isBroken && (size === undefined || at === size)) return
-        signal?.throwIfAborted()
+        if (piece.done === false) continue
+        if (piece.done && at === (size ?? at)) return
+        await pause(Math.random() * 100 * ++failures, signal)
+        const { entityTag } = validators
         // A weak tag does not vouch for bytes.
-        const from = { offset: at, entityTag: validators.entityTag ?? '' }
-        const canResume = from.entityTag.startsWith('"') && !isCoded
-        if (!canResume || ++failures > MAX_RESUMES) throw failure(url, 'The transfer broke.', cause)
-        await pause(Math.random() * 100 * failures, signal)
+        if (!entityTag?.startsWith('"') || isCoded || failures > maxResumes) {
+          throw failure(url, 'The transfer broke.', piece.cause)
+        }
         await giveUp()
+        const from = { offset: at, entityTag }
         const next = await request(call, from)
         reader = next.reader
-        if (!continues(next, from)) throw reader ? failure(url, CHANGED, cause) : createError(next)
+        position = rangeOf(next)[0]
+        if (!continues(next, from)) throw reader ? failure(url, CHANGED, piece.cause) : createError(next)
       }
     } finally {
       await giveUp()
@@ -126,14 +129,14 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
       await content.return()
     },
   }
-  return { ok: true, status, file }
+  return { ok: true, status: status as 200 | 206, file }
 }
 
 /**
  * Asks for content. Where a redirect led to another resource, the header of the answer is that of the resource itself.
  * @throws ResponseError for content that changes meanwhile
  */
-async function request(call: Call, from: DownloadOptions['resume']): Promise<Answer> {
+async function request(call: Call, from?: DownloadOptions['resume']): Promise<Answer> {
   // RFC 9110 §13.1.5: the range counts only while the state is the same.
   const headers = from ? { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag } : {}
   const answer = await call.send(call, { method: 'GET', headers, isStream: true })
@@ -154,13 +157,12 @@ async function request(call: Call, from: DownloadOptions['resume']): Promise<Ans
 }
 
 /**
- * Whether a response has the bytes that follow. A server that ignores If-Range sends those of another state: the parts
- * of one representation have one strong tag (RFC 9110 §15.3.7.3).
+ * Whether a response has the bytes that follow, alone or behind all others. A server that ignores If-Range sends those
+ * of another state: the parts of one representation have one strong tag (RFC 9110 §15.3.7.3).
  */
-function continues(answer: Answer, from: DownloadOptions['resume']): boolean {
-  return (
-    answer.status === 206 && rangeOf(answer)[0] === from?.offset && readValidators(answer).entityTag === from.entityTag
-  )
+function continues(answer: Answer, from: DownloadOptions['resume']): boolean | undefined {
+  const { reader, headers } = answer
+  return from && reader && [0, from.offset].includes(rangeOf(answer)[0]) && headers.get('etag') === from.entityTag
 }
 
 /** Which content a target has, whatever the signature of its address. */
@@ -230,7 +232,7 @@ async function hasContent(content: AsyncIterable<Uint8Array>, blob: Blob): Promi
   let at = 0
   for await (const chunk of content) {
     const sent = new Uint8Array(await blob.slice(at, at + chunk.length).arrayBuffer())
-    if (sent.length !== chunk.length || !sent.every((byte, index) => byte === chunk[index])) return false
+    if (!chunk.every((byte, index) => byte === sent[index])) return false
     at += chunk.length
   }
   return at === blob.size

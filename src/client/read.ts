@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../core/json.ts'
+import type { JsonValue } from '../core/json.ts'
 import {
   type Answer,
   conditionOn,
@@ -125,7 +125,7 @@ export async function waitForEnd(call: Call, retryAfter: number | undefined): Pr
     const answer = await getJson(call)
     if (answer.status !== 200) return refuse(answer, READING)
     const document = describeDocument(answer, call.url)
-    const state = isJsonObject(document.value) ? document.value['state'] : undefined
+    const state = (document.value as { readonly state?: JsonValue } | null)?.state
     if (state !== 'pending' && state !== 'running') return { ok: true, status: 200, document }
     const wanted = readRetryAfter(answer) ?? usualPause
     await pause(Math.max(wanted, shortestPause), signal)

@@ -86,11 +86,11 @@ export function expectSuccess<Result extends { readonly ok: boolean }>(
 export class ResponseError extends Error {
   override readonly name: string = 'ResponseError'
   /** 0 where no answer came. */
-  readonly status: number
+  declare readonly status: number
   /** The problem document (RFC 9457), where the server sent one. */
-  readonly problem: JsonValue | undefined
+  declare readonly problem: JsonValue | undefined
   /** Whether the request may have changed something although it failed. */
-  readonly mayHaveTakenEffect: boolean
+  declare readonly mayHaveTakenEffect: boolean
 
   constructor(
     status: number,

@@ -129,16 +129,14 @@ async function findHeaders({ token, headers }: ResourceClientOptions): Promise<F
   return { ...fields, ...(value === undefined || value === null ? {} : { Authorization: `Bearer ${value}` }) }
 }
 
-/** A server that asks for a longer pause gets no other attempt. */
-const MAX_PAUSE = 60_000
-
 /**
  * The pause before the next attempt, with a random part, so that clients do not come back together.
  * @param attempts those that failed
  * @returns `undefined` where the server asks for a pause of more than a minute
  */
 function choosePause(attempts: number, retryAfter = 0): number | undefined {
-  if (retryAfter > MAX_PAUSE) return undefined
+  // A server that asks for a longer pause gets no other attempt.
+  if (retryAfter > 60_000) return undefined
   return retryAfter + Math.random() * Math.min(10_000, 100 * 2 ** attempts)
 }
 

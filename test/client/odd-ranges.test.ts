@@ -33,7 +33,31 @@ describe('a broken download, where the server answers the range oddly', () => {
     expect(await downloadText(await startBroken(range(headers, 'def')))).toBe('abcdef')
   })
 
+  it('passes over what it has where the range is ignored, as by a cache in front (RFC 9110 §14.2)', async () => {
+    const whole: Send = (res) => res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 }).end('abcdef')
+    expect(await downloadText(await startBroken(whole))).toBe('abcdef')
+    const byBytes: Send = (res) => {
+      res.writeHead(200, { ETag: '"1"' })
+      for (const byte of 'abcdef') res.write(byte)
+      res.end()
+    }
+    expect(await downloadText(await startBroken(byBytes))).toBe('abcdef')
+  })
+
+  it('gives up where the whole is sent repeatedly, and never more of it than is there', async () => {
+    let responses = 0
+    const base = await startBroken((res) => {
+      responses++
+      res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 }).write('abc', () => setTimeout(() => res.destroy(), 20))
+    })
+    await expect(downloadText(base)).rejects.toThrow('The transfer broke.')
+    expect(responses).toBe(5)
+  })
+
   it.each<[string, Send]>([
+    ['a whole of another tag', (res) => res.writeHead(200, { ETag: '"2"' }).end('UVWXYZ')],
+    ['a whole without a tag', (res) => res.writeHead(200).end('abcdef')],
+    ['a range that says not where it begins', range({ 'Content-Range': 'bytes' }, 'def')],
     ['another tag, since the server ignores If-Range', range({ ETag: '"2"' }, 'XYZ')],
     ['a weak tag', range({ ETag: 'W/"1"' }, 'XYZ')],
     ['another position', range({ 'Content-Range': 'bytes 2-5/6' }, 'WXYZ')],
