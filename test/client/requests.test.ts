@@ -230,6 +230,7 @@ describe('createResourceClient', () => {
       { retry: 1 },
       { token: 1 },
       { headers: 'Accept: a' },
+      { headers: Promise.resolve({ Accept: 'a' }) },
       { timeout: 0 },
       { retries: -1 },
       { cacheSize: -1 },
