@@ -47,3 +47,7 @@ it('A removal that an outbox may refuse may be forbidden', () => {
   const refusals = JSON.stringify(removal.responses['403'])
   expect(refusals).not.toBe(JSON.stringify(paths['/b/{id}'].delete.responses['403']))
 })
+
+it('The description says of itself that it may not have the range that is asked for', () => {
+  expect(describePaths({})['/openapi.json'].get.responses).toHaveProperty('416')
+})
