@@ -3,7 +3,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { object, string } from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { AuthScheme } from '../../src/auth-schemes/scheme.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { openapi } from '../../src/openapi.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -360,6 +362,13 @@ describe('the operations of a description', () => {
     const { paths, components } = describeOne(document(), { auth: { ...auth, requireAuth: () => true } })
     expect(paths['/a'].get.description).toContain('May need credentials')
     expect(components.securitySchemes).toEqual({ Bearer: { type: 'http', scheme: 'bearer' } })
+  })
+
+  it('say that a token may lack a scope, which no password does (RFC 6750 §3.1)', () => {
+    const refusalWith = (scheme: AuthScheme) =>
+      JSON.stringify(describeOne(document(), { auth: { schemes: [scheme] } }).paths['/a'].get.responses['403'])
+    expect(refusalWith(bearer(() => false))).toContain('.forbidden.')
+    expect(refusalWith(basic({ verify: () => false }))).not.toContain('.forbidden.')
   })
 
   it('leave out a scheme that the host has, of which nothing is known (issue 21, point 7)', () => {
