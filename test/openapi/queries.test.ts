@@ -92,6 +92,11 @@ describe('the description of a collection that takes queries', () => {
     expect(JSON.stringify(at(document, 'components', 'schemas'))).not.toContain('author')
   })
 
+  it('takes no id with the content of an item, although lists are filtered by it', () => {
+    const schemas = at(describeTasks({}, { query: { id: 'number' } }), 'components', 'schemas')
+    expect(Object.keys(at(schemas, 'TasksInput', 'properties'))).toEqual(['status'])
+  })
+
   it('takes the names of properties literally in the pattern of sort', () => {
     const query = { 'a.b': { type: 'number' }, $c: { type: 'number' } } as const
     const { parameters } = at(describeTasks({}, { query }), 'paths', '/tasks', 'get') as {
