@@ -104,6 +104,20 @@ it('reads without the tag of before what was not found meanwhile', async () => {
   expect(asked).toEqual([undefined, '"1"', undefined])
 })
 
+it('reads JSON however the case of its media type is (RFC 9110 §8.3.1)', async () => {
+  const base = await start((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'Application/Vnd.Example+JSON; charset=utf-8', ETag: '"1"' }).end('{"n":1}')
+  })
+  const { document } = expectSuccess(await createResourceClient(base).read('/a'))
+  expect(document.value).toEqual({ n: 1 })
+})
+
+it('waits at the resource for a removal that was accepted without a Location', async () => {
+  const base = await start((_req, res) => void res.writeHead(202).end())
+  const removed = await createResourceClient(base).remove('/a', 'any')
+  expect(removed).toMatchObject({ status: 202, operation: { url: `${base}/a` } })
+})
+
 it('reads what a service has whose redirection leads to nothing', async () => {
   const base = await start((req, res) => {
     const target = req.headers['if-match'] === undefined ? { Location: '/gone' } : {}
