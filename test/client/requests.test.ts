@@ -237,6 +237,7 @@ describe('createResourceClient', () => {
     ]) {
       expect(() => create('http://a.example', options)).toThrow(TypeError)
     }
+    expect(() => create('http://a.example', { token: undefined, retries: undefined })).not.toThrow()
     expect(() => create('/api')).toThrow(TypeError)
     expect(() => create('http://a.example/?b')).toThrow(TypeError)
     expect(() => create({ fetch: vi.fn() })).toThrow(TypeError)
