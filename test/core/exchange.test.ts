@@ -43,6 +43,7 @@ describe('findPlace', () => {
     ['http://h/a', 'http://h/api//a', '/api', '/api', '//a'],
     // Rewritten by the host
     ['/index.html', '/', '', '', '/index.html'],
+    ['/', '/old', '', '', '/'],
     ['/b', '/api/a', '/api', '/api', '/b'],
     ['/b', '/a', undefined, '', '/b'],
     ['/a', '//evil.test/a', undefined, '', '/a'],

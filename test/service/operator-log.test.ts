@@ -420,4 +420,12 @@ describe('the log option', () => {
     vi.advanceTimersByTime(2000)
     expect(lines).toEqual(['first', 'first', 'again'])
   })
+
+  it(`tells nothing of a change to a log that is watched by another while that is told ${POINT}`, () => {
+    const lines: string[] = []
+    const availability = createAvailability('store', 'again')
+    availability.watch(() => void availability.watch(({ message }) => lines.push(message)))
+    availability.fail(() => 'gone')
+    expect(lines).toEqual([])
+  })
 })
