@@ -9,12 +9,17 @@ import type { StoreSupport } from '../../src/stores/types.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document, looked at member by member
 type Document = any
 
-function describePaths(resources: Readonly<Record<string, ResourceDefinition>>, redirects = false): Document {
+type Resources = Readonly<Record<string, ResourceDefinition>>
+
+function describeService(resources: Resources | undefined, redirects = false): Document {
   const store = memoryStore()
   const supports: StoreSupport = { ...store.supports, ...(redirects && { redirects }) }
-  const service = createResourceService({ ...store, supports }, { resources, openapi: '/openapi.json' })
-  return (openapi(service, { info: { title: 'T', version: '1' } }) as Document).paths
+  const own = resources && { resources, openapi: '/openapi.json' }
+  return openapi(createResourceService({ ...store, supports }, own), { info: { title: 'T', version: '1' } })
 }
+
+const describePaths = (resources: Resources, redirects?: boolean): Document =>
+  describeService(resources, redirects).paths
 
 it('Content may be redirected to where it lies, but no monitor and no description is', () => {
   const paths = describePaths({ '/a': collection({ deletion: 'queued' }) }, true)
@@ -48,6 +53,19 @@ it('A removal that an outbox may refuse may be forbidden', () => {
   expect(refusals).not.toBe(JSON.stringify(paths['/b/{id}'].delete.responses['403']))
 })
 
-it('The description says of itself that it may not have the range that is asked for', () => {
-  expect(describePaths({})['/openapi.json'].get.responses).toHaveProperty('416')
+it('The description says of itself that ranges of it may be asked for, and may not be there', () => {
+  const { get } = describePaths({})['/openapi.json']
+  expect(get.responses).toHaveProperty('416')
+  expect(get.parameters).toContainEqual({ $ref: '#/components/parameters/Range' })
+})
+
+it('What has not changed may be a page, which has its links, where any path may be one', () => {
+  const [path] = Object.values<Document>(describeService(undefined).paths)
+  expect(path.get.responses['304'].headers).toHaveProperty('Link')
+})
+
+it('An accepted item may have what its work has found, also where its schema allows nothing else', () => {
+  const schema = z.strictObject({ name: z.string() })
+  const jobs = collection({ create: 'accepted', process: () => ({}), schema })
+  expect(describeService({ '/jobs': jobs }).components.schemas.Jobs.additionalProperties).toBe(true)
 })
