@@ -74,6 +74,17 @@ it('keeps content of 100,000 characters at most', async () => {
   expect(asked).toEqual([undefined, '"1"', undefined, undefined])
 })
 
+it('keeps nothing that has no tag', async () => {
+  const asked: unknown[] = []
+  const base = await start((req, res) => {
+    asked.push(req.headers['if-none-match'])
+    res.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
+  })
+  const client = createResourceClient(base)
+  for (let reads = 0; reads < 2; reads++) expectSuccess(await client.read('/a'))
+  expect(asked).toEqual([undefined, undefined])
+})
+
 it('reads without the tag of before what it has written or removed', async () => {
   const asked: string[] = []
   const base = await start((req, res) => {

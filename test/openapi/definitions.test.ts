@@ -172,9 +172,10 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
-  it('follow a definition that is one of its own alternatives', () => {
-    const tree = { anyOf: [{ type: 'string' }, { $ref: '#/$defs/Tree' }] }
-    const jsonSchema: JsonObject = { $ref: '#/$defs/Tree', $defs: { Tree: tree } }
+  it.each(['$defs', 'definitions'])('follow a definition in %s that is one of its own alternatives', (name) => {
+    const reference = { $ref: `#/${name}/Tree` }
+    const tree = { anyOf: [{ type: 'string' }, reference] }
+    const jsonSchema: JsonObject = { ...reference, [name]: { Tree: tree } }
     const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
     expect(schemas.A.anyOf).toEqual([{ type: 'string' }, { $ref: '#/components/schemas/A.Tree' }])
   })
@@ -565,6 +566,8 @@ it('conditions by a date are described where there is one: not for a page, nor f
 
 it('the tag of a collection and its items has the words of the collection', () => {
   expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
+  const [tag] = describeOne(collection({ title: 'Note', description: 'Short texts.' })).tags
+  expect(tag).toEqual({ name: 'Note', description: 'Short texts.' })
 })
 
 it('a form has the alternatives of a schema, and refuses what the schema does', () => {

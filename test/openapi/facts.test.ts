@@ -64,6 +64,12 @@ it('What has not changed may be a page, which has its links, where any path may 
   expect(path.get.responses['304'].headers).toHaveProperty('Link')
 })
 
+it('A schema that allows any other property needs none of its own for PUT', () => {
+  const schema = z.looseObject({ name: z.string() })
+  const { schemas } = describeService({ '/a': collection({ schema }) }).components
+  expect(Object.keys(schemas).filter((name) => name.startsWith('A'))).toEqual(['A', 'AInput'])
+})
+
 it('An accepted item may have what its work has found, also where its schema allows nothing else', () => {
   const schema = z.strictObject({ name: z.string() })
   const jobs = collection({ create: 'accepted', process: () => ({}), schema })
