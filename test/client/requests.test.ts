@@ -90,7 +90,8 @@ describe('createResourceClient with definitions', () => {
       count: true,
     })
     for await (const page of list.pages()) expect(page).toMatchObject({ total: 12 })
-    for await (const page of createResourceClient(base).list('/tasks', { sort: [], count: false }).pages()) expectSuccess(page)
+    for await (const page of createResourceClient(base).list('/tasks', { sort: [], count: false }).pages())
+      expectSuccess(page)
     expect(seen).toEqual([
       '/tasks?status=open&status=late&dueAt[gte]=1970-01-01T00:00:00.000Z&dueAt[exists]=true&sort=-dueAt,priority&count=true',
       '/tasks',

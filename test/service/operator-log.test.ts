@@ -421,7 +421,7 @@ describe('the log option', () => {
     expect(lines).toEqual(['first', 'first', 'again'])
   })
 
-  it(`tells nothing of a change to a log that is watched by another while that is told ${POINT}`, () => {
+  it(`calls no log with a change that is watched only while another log is called with it ${POINT}`, () => {
     const lines: string[] = []
     const availability = createAvailability('store', 'again')
     availability.watch(() => void availability.watch(({ message }) => lines.push(message)))
