@@ -95,6 +95,11 @@ const cases: [string, () => unknown, string][] = [
     postgres({ tablePrefix }),
     `postgresStore takes as ${PREFIX}`,
   ]),
+  [
+    'tablePrefix: 41 letters',
+    postgres({ tablePrefix: 'a'.repeat(41) }),
+    `postgresStore takes as ${PREFIX}; it is text.`,
+  ],
   ['tablePrefix: upper case', postgres({ tablePrefix: 'My_' }), `postgresStore takes as ${PREFIX}; it is text.`],
   [
     'sessionToken: 5',

@@ -43,7 +43,6 @@ export function parseMultipart(
       // Not before the first part is asked for: it may have a client send its content.
       input ??= source[Symbol.asyncIterator]()
       const { done, value } = await input.next()
-      if (failure !== undefined) return
       if (!done) return parser.push(value)
       parser.end()
       ended = true

@@ -83,7 +83,6 @@ function createRing(timeout: number): IdleRing {
     ring,
     start() {
       if (timer !== undefined) return
-      empty = 0
       timer = setInterval(sweep, Math.min(LONGEST_TIMER, Math.max(1, timeout / SWEEPS))).unref()
     },
   }

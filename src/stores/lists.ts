@@ -174,16 +174,16 @@ export function indexedValueOf(values: IndexedValues, property: string): Indexed
 export function meetsCondition(value: IndexedValue, condition: Condition): boolean {
   switch (condition.operator) {
     case 'in':
-      return value !== null && condition.values.some((wanted) => compareValues(value, wanted) === 0)
+      return condition.values.some((wanted) => compareValues(value, wanted) === 0)
     case 'notIn':
-      return value === null || condition.values.every((wanted) => compareValues(value, wanted) !== 0)
+      return condition.values.every((wanted) => compareValues(value, wanted) !== 0)
     case 'exists':
       return (value !== null) === condition.value
     case 'prefix':
       return typeof value === 'string' && value.startsWith(condition.value)
   }
   // Only values of one type are in an order that a client can ask about.
-  if (value === null || typeof value !== typeof condition.value) return false
+  if (typeof value !== typeof condition.value) return false
   const order = compareValues(value, condition.value)
   if (condition.operator === 'gt') return order > 0
   if (condition.operator === 'gte') return order >= 0

@@ -24,6 +24,12 @@ describe('createMemory', () => {
     expect(memory.get('a')).toBe(1)
   })
 
+  it('keeps the last one with the size 1', () => {
+    const memory = createMemory<number>(1)
+    for (const key of ['a', 'b']) memory.set(key, 1)
+    expect(memory.get('b')).toBe(1)
+  })
+
   it('keeps nothing with the size 0', () => {
     const memory = createMemory<number>(0)
     memory.set('a', 1)

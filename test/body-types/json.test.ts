@@ -215,6 +215,12 @@ describe('parseJson', () => {
 })
 
 describe('the limit of members and array items', () => {
+  it('is exact in text that is short', () => {
+    const parse = (jsonMembers: number) => parseJson(Buffer.from('{"a":1,"b":2}'), { ...DEFAULT_LIMITS, jsonMembers })
+    expect(parse(2).value).toEqual({ a: 1, b: 2 })
+    expect(errorOf(() => parse(1)).status).toBe(413)
+  })
+
   it('is exact in text that opens too many arrays to be parsed before it is scanned', () => {
     const text = `[${new Array(300).fill('[]').join(',')}]`
     const parse = (jsonMembers: number) => parseJson(Buffer.from(text), { ...DEFAULT_LIMITS, jsonMembers })

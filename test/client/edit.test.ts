@@ -160,12 +160,18 @@ describe('edit', () => {
   it('gives up after the last attempt', async () => {
     const { base, client } = await open({ maxAttempts: 2 })
     let calls = 0
+    vi.spyOn(Math, 'random').mockReturnValue(0.7)
+    const startTimer = vi.spyOn(globalThis, 'setTimeout')
     const edit = await client.edit(PATH, async (document) => {
       await createResourceClient(base).edit(PATH, (other) => withMember(other, 'count', ++calls))
       return withMember(document, 'name', 'mine')
     })
+    const times = startTimer.mock.calls.map(([, time]) => time)
+    vi.restoreAllMocks()
     expect(edit).toMatchObject({ ok: false, status: 412, conflicts: [], theirs: { value: { count: 2 } } })
     expect(calls).toBe(2)
+    // A random part of 10 ms, and one of 20.
+    expect(times).toEqual(expect.arrayContaining([7, 14]))
   })
 
   it('loses none of 2,000 edits of two clients (issue 21: two clients, racing typed edits)', async () => {

@@ -43,11 +43,11 @@ it('goes on with a list by the relation next, and by no other that has it in its
   const targets: unknown[] = []
   const base = await start((req, res) => {
     targets.push(req.url)
-    const more = req.url === '/a' ? { Link: links } : {}
+    const more = { '/a': { Link: links }, '/b': { Link: '</c>; REL=Next' } }[req.url!]
     res.writeHead(200, { 'Content-Type': 'application/json', ...more }).end('[]')
   })
   for await (const page of createResourceClient(base).list('/a').pages()) expectSuccess(page)
-  expect(targets).toEqual(['/a', '/b'])
+  expect(targets).toEqual(['/a', '/b', '/c'])
 })
 
 it('keeps what it reads again longer than what it read once', async () => {
@@ -72,6 +72,17 @@ it('keeps content of 100,000 characters at most', async () => {
   const client = createResourceClient(base)
   for (const path of ['/100000', '/100000', '/100001', '/100001']) await client.read(path)
   expect(asked).toEqual([undefined, '"1"', undefined, undefined])
+})
+
+it('keeps nothing that has no tag', async () => {
+  const asked: unknown[] = []
+  const base = await start((req, res) => {
+    asked.push(req.headers['if-none-match'])
+    res.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
+  })
+  const client = createResourceClient(base)
+  for (let reads = 0; reads < 2; reads++) expectSuccess(await client.read('/a'))
+  expect(asked).toEqual([undefined, undefined])
 })
 
 it('reads without the tag of before what it has written or removed', async () => {
@@ -104,14 +115,40 @@ it('reads without the tag of before what was not found meanwhile', async () => {
   expect(asked).toEqual([undefined, '"1"', undefined])
 })
 
-it('waits for work that is pending or running', async () => {
+it('reads JSON however the case of its media type is (RFC 9110 §8.3.1)', async () => {
+  const base = await start((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'Application/Vnd.Example+JSON; charset=utf-8', ETag: '"1"' }).end('{"n":1}')
+  })
+  const { document } = expectSuccess(await createResourceClient(base).read('/a'))
+  expect(document.value).toEqual({ n: 1 })
+})
+
+it('waits at the resource for a removal that was accepted without a Location', async () => {
+  const base = await start((_req, res) => void res.writeHead(202).end())
+  const removed = await createResourceClient(base).remove('/a', 'any')
+  expect(removed).toMatchObject({ status: 202, operation: { url: `${base}/a` } })
+})
+
+it('reads what a service has whose redirection leads to nothing', async () => {
+  const base = await start((req, res) => {
+    const target = req.headers['if-match'] === undefined ? { Location: '/gone' } : {}
+    const status = req.url === '/gone' ? 404 : target.Location === undefined ? 200 : 307
+    res.writeHead(status, { 'Content-Type': 'application/json', ETag: '"1"', ...target }).end('{"n":1}')
+  })
+  const { document } = expectSuccess(await createResourceClient(base).read('/a'))
+  expect(document.value).toEqual({ n: 1 })
+})
+
+it('waits for work that is pending or running, a tenth of a second at least where the server says none', async () => {
   const states = ['pending', 'running', 'done']
   const base = await start((_req, res) => {
     res.writeHead(200, { 'Content-Type': 'application/json', 'Retry-After': '0' })
     res.end(JSON.stringify({ state: states.shift() }))
   })
+  const begin = performance.now()
   const ended = await createResourceClient(base).wait({ url: `${base}/operations/1`, retryAfter: undefined })
   expect(ended).toMatchObject({ ok: true, document: { value: { state: 'done' } } })
+  expect(performance.now() - begin).toBeGreaterThan(190)
 })
 
 it('tries again after a minute where the server asks for it, and not after more', async () => {

@@ -31,6 +31,17 @@ it('sends no document to another origin, whose name begins with that of its own'
   expect(requests).toEqual([])
 })
 
+it('encodes each segment of a path of any depth', async () => {
+  const requests: string[] = []
+  const fetch = async (url: string) => {
+    requests.push(url)
+    return Response.json({})
+  }
+  const client = createResourceClient('https://example.org', { fetch: fetch as never })
+  await client.read('/files/{path...}', { path: 'a b/c' } as never)
+  expect(requests).toEqual(['https://example.org/files/a%20b/c'])
+})
+
 it('refuses a path that has one name twice', async () => {
   const client = createResourceClient('https://example.org', { fetch: (async () => Response.json({})) as never })
   await expect(client.read('/a/{id}/b/{id}', { id: 1 } as never)).rejects.toThrow(TypeError)

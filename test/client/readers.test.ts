@@ -130,4 +130,11 @@ describe('the content of a download', () => {
     await expect(client.download('/a')).rejects.toThrow('changed while it was transferred')
     expect(cancelled).toEqual([0])
   })
+
+  it('is refused where what the redirection has led to is gone since, and had no tag', async () => {
+    const content = { ...redirected('/x?1'), pieces: ['abcd'] }
+    const { client, cancelled } = answerInTurn(content, whole(4), { status: 404, ...redirected('/x?2') })
+    await expect(client.download('/a')).rejects.toThrow('changed while it was transferred')
+    expect(cancelled).toEqual([0])
+  })
 })

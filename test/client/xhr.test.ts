@@ -4,7 +4,7 @@ import { createResourceClient } from '../../src/client.ts'
 afterEach(() => vi.unstubAllGlobals())
 
 /** XMLHttpRequest of a browser that has followed a redirection, or none. */
-function stubXhr(responseURL: string, onSend = (): void => {}): void {
+function stubXhr(responseURL: string, onSend = (): void => {}, onAbort = (): void => {}): void {
   class Xhr {
     responseType = ''
     readonly status = 200
@@ -20,7 +20,7 @@ function stubXhr(responseURL: string, onSend = (): void => {}): void {
       this.upload.onprogress?.({ loaded: body.size })
       this.onload?.()
     }
-    abort(): void {}
+    abort = onAbort
   }
   vi.stubGlobal('XMLHttpRequest', Xhr)
 }
@@ -38,6 +38,16 @@ it('an upload whose progress a page sees goes by XMLHttpRequest', async () => {
 it('an upload that a page sees redirected has no success (RFC 9110 §15.4)', async () => {
   stubXhr('https://example.org/login')
   await expect(upload(() => {})).rejects.toThrow('The write was redirected.')
+})
+
+it('an upload that is given up while it is sent is sent no further', async () => {
+  const controller = new AbortController()
+  const abort = vi.fn()
+  stubXhr('https://example.org/a', () => controller.abort(new Error('enough')), abort)
+  const { signal } = controller
+  const sending = createResourceClient('https://example.org').upload('/a', 'any', 'text', { onProgress() {}, signal })
+  await expect(sending).rejects.toThrow('enough')
+  expect(abort).toHaveBeenCalledOnce()
 })
 
 it('an upload that is given up just after its token is there is not sent', async () => {

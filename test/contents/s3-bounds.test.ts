@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import type { S3Client } from '../../src/contents/s3/client.ts'
 import { readText } from '../../src/contents/s3/exchange.ts'
-import { listObjects } from '../../src/contents/s3/lists.ts'
+import { listObjects, readElement } from '../../src/contents/s3/lists.ts'
 import { uploadObject } from '../../src/contents/s3/objects.ts'
 
 /** A service that takes everything, and what it was sent. */
@@ -46,6 +46,10 @@ describe('a response of S3 that is read as a whole', () => {
 })
 
 describe('a list of S3', () => {
+  it('has names whose characters are escaped in any way of XML', () => {
+    expect(readElement('<Key>a&#x2F;b&#47;c&amp;lt;&quot;&apos;&gt;&eacute;</Key>', 'Key')).toBe(`a/b/c&lt;"'>&eacute;`)
+  })
+
   it('goes on behind the last name of a page, in whatever order that has them', async () => {
     const pages = [['b', 'a'], ['c']]
     const starts: unknown[] = []

@@ -43,6 +43,7 @@ describe('findPlace', () => {
     ['http://h/a', 'http://h/api//a', '/api', '/api', '//a'],
     // Rewritten by the host
     ['/index.html', '/', '', '', '/index.html'],
+    ['/', '/old', '', '', '/'],
     ['/b', '/api/a', '/api', '/api', '/b'],
     ['/b', '/a', undefined, '', '/b'],
     ['/a', '//evil.test/a', undefined, '', '/a'],
@@ -144,6 +145,26 @@ describe('Exchange', () => {
     ])
     expect(JSON.parse((await send('GET', '/??a=1')).text)).toEqual([['?a', '1']])
     expect(JSON.parse((await send('GET', '/')).text)).toEqual([])
+  })
+
+  it('parses the query anew once a middleware has read that of another target', async () => {
+    const queries: string[] = []
+    const middleware = createHandler({
+      run(exchange) {
+        readTarget(exchange)
+        queries.push(String(exchange.query))
+        return undefined
+      },
+      forwardErrors: false,
+    })
+    const app = express().use(middleware)
+    app.use((req, _res, next) => {
+      req.url = '/?b=2'
+      next()
+    })
+    app.use(middleware, (_req, res) => void res.end())
+    await (await serve(app))('GET', '/?a=1')
+    expect(queries).toEqual(['a=1', 'b=2'])
   })
 
   it('knows what the router of the host has found, and nothing that is inherited (threat 150)', async () => {

@@ -54,6 +54,8 @@ describe.each([
     expect((await send([{ op: 'add', path: '/x', value: 1 }])).json()).toEqual({ name: 'Ada', x: 1 })
     expect((await send({ x: null })).json()).toEqual({ name: 'Ada' })
     expect(await send([{ op: 'remove', path: '/x' }])).toMatchObject({ status: 409 })
+    // Some make an object of no bytes.
+    expect(await send('')).toMatchObject({ status: 400 })
   })
 
   it('holds content that another parser parsed to the same rules', async () => {

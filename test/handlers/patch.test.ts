@@ -283,11 +283,14 @@ describe('patch, options', () => {
     expect(onError).toHaveBeenCalledWith(failure, expect.anything())
   })
 
-  it('gives up with 409 when every write meets a conflict', async () => {
+  it('gives up with 409 when every write meets a conflict, and pauses in between', async () => {
     const write = vi.fn(() => 'conflict' as const)
     await start(patch({ read: () => ({ document: {}, entityTag: '"1"' }), write }))
+    const begin = performance.now()
     expect((await send({ a: 1 })).status).toBe(409)
     expect(write).toHaveBeenCalledTimes(100)
+    // Two seconds, if chance is even.
+    expect(performance.now() - begin).toBeGreaterThan(1000)
   })
 
   it('reads anew, and judges the condition anew, before every attempt', async () => {

@@ -107,6 +107,7 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
     expect([refused.status, corsFieldsOf(refused), refused.field('vary')]).toEqual([204, [], 'Origin'])
     const actual = await send('GET', '/', { Origin: origin })
     expect([actual.text, corsFieldsOf(actual), actual.field('vary')]).toEqual(['the route', [], 'Origin'])
+    expect(actual.field('x-content-type-options')).toBeUndefined()
   })
 
   it('varies by Origin exactly where the answer depends on it (row X8, threat 130)', async () => {

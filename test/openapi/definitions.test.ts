@@ -3,7 +3,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { object, string } from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { AuthScheme } from '../../src/auth-schemes/scheme.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { openapi } from '../../src/openapi.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -170,9 +172,10 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
-  it('follow a definition that is one of its own alternatives', () => {
-    const tree = { anyOf: [{ type: 'string' }, { $ref: '#/$defs/Tree' }] }
-    const jsonSchema: JsonObject = { $ref: '#/$defs/Tree', $defs: { Tree: tree } }
+  it.each(['$defs', 'definitions'])('follow a definition in %s that is one of its own alternatives', (name) => {
+    const reference = { $ref: `#/${name}/Tree` }
+    const tree = { anyOf: [{ type: 'string' }, reference] }
+    const jsonSchema: JsonObject = { ...reference, [name]: { Tree: tree } }
     const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
     expect(schemas.A.anyOf).toEqual([{ type: 'string' }, { $ref: '#/components/schemas/A.Tree' }])
   })
@@ -431,6 +434,13 @@ describe('the operations of a description', () => {
     expect(components.securitySchemes).toEqual({ Bearer: { type: 'http', scheme: 'bearer' } })
   })
 
+  it('say that a token may lack a scope, which no password does (RFC 6750 §3.1)', () => {
+    const refusalWith = (scheme: AuthScheme) =>
+      JSON.stringify(describeOne(document(), { auth: { schemes: [scheme] } }).paths['/a'].get.responses['403'])
+    expect(refusalWith(bearer(() => false))).toContain('.forbidden.')
+    expect(refusalWith(basic({ verify: () => false }))).not.toContain('.forbidden.')
+  })
+
   it('leave out a scheme that the host has, of which nothing is known (issue 21, point 7)', () => {
     const auth = { principal: () => null, challenge: 'Session realm="app"' }
     const { paths, components } = describeOne(document(), { auth })
@@ -643,6 +653,8 @@ it('conditions by a date are described where there is one: not for a page, nor f
 
 it('the tag of a collection and its items has the words of the collection', () => {
   expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
+  const [tag] = describeOne(collection({ title: 'Note', description: 'Short texts.' })).tags
+  expect(tag).toEqual({ name: 'Note', description: 'Short texts.' })
 })
 
 it('a form has the alternatives of a schema, and refuses what the schema does', () => {

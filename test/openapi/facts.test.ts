@@ -9,12 +9,17 @@ import type { StoreSupport } from '../../src/stores/types.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document, looked at member by member
 type Document = any
 
-function describePaths(resources: Readonly<Record<string, ResourceDefinition>>, redirects = false): Document {
+type Resources = Readonly<Record<string, ResourceDefinition>>
+
+function describeService(resources: Resources | undefined, redirects = false): Document {
   const store = memoryStore()
   const supports: StoreSupport = { ...store.supports, ...(redirects && { redirects }) }
-  const service = createResourceService({ ...store, supports }, { resources, openapi: '/openapi.json' })
-  return (openapi(service, { info: { title: 'T', version: '1' } }) as Document).paths
+  const own = resources && { resources, openapi: '/openapi.json' }
+  return openapi(createResourceService({ ...store, supports }, own), { info: { title: 'T', version: '1' } })
 }
+
+const describePaths = (resources: Resources, redirects?: boolean): Document =>
+  describeService(resources, redirects).paths
 
 it('Content may be redirected to where it lies, but no monitor and no description is', () => {
   const paths = describePaths({ '/a': collection({ deletion: 'queued' }) }, true)
@@ -28,8 +33,8 @@ it('An item whose work goes on says when to ask again', () => {
 })
 
 it('Of two patterns of one shape the description has the one of one segment, since it may have one only', () => {
-  const paths = describePaths({ '/d/{name}': document(), '/d/{path...}': document() })
-  expect(Object.keys(paths).filter((path) => path.startsWith('/d/'))).toEqual(['/d/{name}'])
+  const paths = describePaths({ '/d/{name}': document(), '/d/{path...}': document(), '/e/{path...}': document() })
+  expect(Object.keys(paths).filter((path) => /^\/[de]\//.test(path))).toEqual(['/d/{name}', '/e/{path}'])
 })
 
 it('A document of any type whose schema is for JSON may be refused as invalid', () => {
@@ -46,4 +51,27 @@ it('A removal that an outbox may refuse may be forbidden', () => {
   const { delete: removal } = paths['/a/{id}']
   const refusals = JSON.stringify(removal.responses['403'])
   expect(refusals).not.toBe(JSON.stringify(paths['/b/{id}'].delete.responses['403']))
+})
+
+it('The description says of itself that ranges of it may be asked for, and may not be there', () => {
+  const { get } = describePaths({})['/openapi.json']
+  expect(get.responses).toHaveProperty('416')
+  expect(get.parameters).toContainEqual({ $ref: '#/components/parameters/Range' })
+})
+
+it('What has not changed may be a page, which has its links, where any path may be one', () => {
+  const [path] = Object.values<Document>(describeService(undefined).paths)
+  expect(path.get.responses['304'].headers).toHaveProperty('Link')
+})
+
+it('A schema that allows any other property needs none of its own for PUT', () => {
+  const schema = z.looseObject({ name: z.string() })
+  const { schemas } = describeService({ '/a': collection({ schema }) }).components
+  expect(Object.keys(schemas).filter((name) => name.startsWith('A'))).toEqual(['A', 'AInput'])
+})
+
+it('An accepted item may have what its work has found, also where its schema allows nothing else', () => {
+  const schema = z.strictObject({ name: z.string() })
+  const jobs = collection({ create: 'accepted', process: () => ({}), schema })
+  expect(describeService({ '/jobs': jobs }).components.schemas.Jobs.additionalProperties).toBe(true)
 })

@@ -2,6 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type OpenApiOptions, openapi } from '../../src/openapi.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
@@ -91,6 +92,11 @@ describe('the description of a collection that takes queries', () => {
     expect(JSON.stringify(at(document, 'components', 'schemas'))).not.toContain('author')
   })
 
+  it('takes no id with the content of an item, although lists are filtered by it', () => {
+    const schemas = at(describeTasks({}, { query: { id: 'number' } }), 'components', 'schemas')
+    expect(Object.keys(at(schemas, 'TasksInput', 'properties'))).toEqual(['status'])
+  })
+
   it('takes the names of properties literally in the pattern of sort', () => {
     const query = { 'a.b': { type: 'number' }, $c: { type: 'number' } } as const
     const { parameters } = at(describeTasks({}, { query }), 'paths', '/tasks', 'get') as {
@@ -106,6 +112,14 @@ describe('the description of a collection that takes queries', () => {
       Object.keys(at(describeTasks({ version: '3.2' }, more), 'paths', '/tasks', 'get', 'responses', '200', 'headers'))
     expect(headersOf()).toContain('Accept-Query')
     expect(headersOf({})).not.toContain('Accept-Query')
+  })
+
+  it('has a QUERY without credentials where only writes need them', () => {
+    const auth = { schemes: [bearer(() => false)], requireAuth: 'writes' } as const
+    const service = createResourceService(memoryStore(), { auth, resources: { '/tasks': collection(options) } })
+    const { query, post } = at(openapi(service, { info: INFO, version: '3.2' }), 'paths', '/tasks')
+    expect(query).toHaveProperty('security', [{ Bearer: [] }, {}])
+    expect(post).toHaveProperty('security', [{ Bearer: [] }])
   })
 
   it('has QUERY in 3.2, and only there', () => {

@@ -102,6 +102,10 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(faultOf(() => apply(deeper, { op, from: '/a', path: '/b/c' }))).toMatchObject(tooLarge)
   })
 
+  it('gives a value of a document that is nested deeper already another name', () => {
+    expect(apply({ a: nested(101) }, { op: 'move', from: '/a', path: '/b' })).toEqual({ b: nested(101) })
+  })
+
   it('refuses a document that moves wrap repeatedly, whatever is done with it next', () => {
     const operations: JsonValue[] = [{ op: 'add', path: '/a', value: nested(90) }]
     for (let i = 0; i < 333; i++) {

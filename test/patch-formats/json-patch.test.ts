@@ -243,4 +243,10 @@ describe('jsonPatch, patches that change nothing', () => {
   it.each(cases)('gives the same document back for %s', (_, operations) => {
     expect(apply(document, ...operations)).toBe(document)
   })
+
+  it('leaves a member at its place that moves onto itself beside a change', () => {
+    const move = { op: 'move', from: '/a', path: '/a' }
+    const patched = apply({ a: 1, b: 2 }, move, { op: 'replace', path: '/b', value: 3 })
+    expect(JSON.stringify(patched)).toBe('{"a":1,"b":3}')
+  })
 })

@@ -14,6 +14,7 @@ describe('a value that cannot be indexed', () => {
     [`{"status":"${'ü'.repeat(129)}"}`, '/status'],
     ['{"status":7}', '/status'],
     ['{"status":["open"]}', '/status'],
+    [`{"status":"${'€'.repeat(86)}"}`, '/status'],
     ['{"priority":"high"}', '/priority'],
     ['{"priority":9007199254740992}', '/priority'],
     ['{"priority":-9007199254740994}', '/priority'],

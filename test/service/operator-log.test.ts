@@ -420,4 +420,12 @@ describe('the log option', () => {
     vi.advanceTimersByTime(2000)
     expect(lines).toEqual(['first', 'first', 'again'])
   })
+
+  it(`calls no log with a change that is watched only while another log is called with it ${POINT}`, () => {
+    const lines: string[] = []
+    const availability = createAvailability('store', 'again')
+    availability.watch(() => void availability.watch(({ message }) => lines.push(message)))
+    availability.fail(() => 'gone')
+    expect(lines).toEqual([])
+  })
 })

@@ -170,6 +170,19 @@ describe('a source that uses its buffer again', () => {
 })
 
 describe('a reader of content in a content store', () => {
+  it('gets nothing beyond its range of a content store that gives more, and fails', async () => {
+    async function* open() {
+      for (const text of ['01234', '56789', 'abc']) yield Buffer.from(text)
+    }
+    const beside = createBesideContents({ open } as unknown as ContentStore, {} as ContentLedger, GRACE)
+    const read: string[] = []
+    async function readRange(): Promise<void> {
+      for await (const chunk of beside.open('key').open(0, 6)) read.push(String(chunk))
+    }
+    await expect(readRange()).rejects.toMatchObject({ status: 503 })
+    expect(read).toEqual(['01234'])
+  })
+
   it('tells the content store when it aborts, and does not wait where that is silent', async () => {
     const signals: (AbortSignal | undefined)[] = []
     async function* silent(): AsyncGenerator<Uint8Array> {

@@ -169,6 +169,18 @@ describe('the content of one call', () => {
     expect(appended).toHaveLength(2)
   })
 
+  it('is taken in for each path where bytes are named twice', async () => {
+    const { intake } = createSink()
+    const content = contentOf(BYTES)
+    const contents = intake.contentsOf(content, [{ path: '/b', content }])
+    let taken: readonly Taken[] = []
+    await intake.takeAndCommit(contents, {}, (held) => {
+      taken = held(contents)!
+      return { outcome: 'created' }
+    })
+    expect(taken.map(({ id }) => id)).toEqual([1, 2])
+  })
+
   it('is given up but for what was used, also what comes late', async () => {
     const { intake, abandoned } = createSink()
     const contents = [contentOf(pieces(BATCH, 300)), contentOf(pieces(BATCH, 300)), contentOf('small')]

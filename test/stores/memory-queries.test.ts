@@ -209,6 +209,11 @@ describe('memoryStore, queries', () => {
     expect(list(store, { index: { ...INDEX, report }, count: true }).total).toBe(10)
   })
 
+  it('refuses a cursor that is none, also where the collection has no members', () => {
+    const orderBy = [{ property: 'status', direction: 'ascending' }] as const
+    expect(() => list(memoryStore(), { orderBy }, { after: 'x' })).toThrow('after is a cursor')
+  })
+
   it('refuses a query about a property that its index does not have', () => {
     stopClock()
     const store = memoryStore()

@@ -355,7 +355,9 @@ describe('memoryStore, names', () => {
 
   it('assigns no name again although it has forgotten the counters of thousands of empty collections', () => {
     const store = memoryStore()
-    const used = new Map<string, string>()
+    const used = new Map([['/high', '1000']])
+    put(store, '/high/1000')
+    store.remove('/high/1000', { expect: 'any', mode: 'erase' })
     for (let i = 0; i < 12_000; i++) {
       used.set(`/c${i}`, createdName(store, `/c${i}`))
       store.remove(`/c${i}/${used.get(`/c${i}`)}`, { expect: 'any', mode: 'erase' })

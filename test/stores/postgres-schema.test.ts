@@ -8,8 +8,9 @@ const fail = (code: string) => Object.assign(new Error(code), { code })
  * A database without tables.
  * @param refusals how it refuses the first statements that make one
  * @param missing how it refuses to read one
+ * @param newer the version that another process makes meanwhile
  */
-function openDatabase(refusals: readonly string[], missing = '42P01') {
+function openDatabase(refusals: readonly string[], missing = '42P01', newer?: number) {
   const left = [...refusals]
   let version: number | undefined
   const counts = { tries: 0, migrations: 0 }
@@ -18,6 +19,7 @@ function openDatabase(refusals: readonly string[], missing = '42P01') {
     if (text.includes('server_encoding')) return [{ encoding: 'UTF8' }]
     if (text.startsWith('SELECT version')) {
       if (version === undefined) throw fail(missing)
+      if (text.endsWith('FOR UPDATE')) version = newer ?? version
       return [{ version }]
     }
     if (/^CREATE TABLE IF NOT EXISTS \w+schema /.test(text)) {
@@ -46,6 +48,12 @@ describe('migratePostgres', () => {
       expect(counts).toEqual({ tries: 3, migrations: 1 })
     },
   )
+
+  it('refuses the tables of a newer release, and leaves them alone, where that was faster', async () => {
+    const { connection, counts } = openDatabase([], undefined, 99)
+    await expect(migratePostgres(connection, 'own_')).rejects.toThrow('have schema version 99')
+    expect(counts.migrations).toBe(0)
+  })
 
   it('gives up after 20 attempts, and at once where the database refuses for another reason', async () => {
     const busy = openDatabase(new Array(30).fill('23505'))

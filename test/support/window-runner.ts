@@ -77,7 +77,8 @@ export function createWindowRunner(index: CollectionIndex, items: readonly Windo
       const key = keyOf(entry)
       if (isDown ? key < lowest : highest !== undefined && key > highest) break
       if (wanted.scope !== undefined && entry.scope !== wanted.scope) continue
-      if (isWalk && !isWithin(key, low, high)) continue
+      // As the statement has it: behind a member, the low end is left out.
+      if (isWalk && !isWithin(key, wanted.after === undefined ? low : undefined, high)) continue
       if (after !== undefined && wanted.after !== undefined && isWalk) {
         if ((compare(key, wanted.after) || compare(entry.sortKey, after.sortKey)) <= 0) continue
       } else if (after !== undefined && entry.sortKey <= after.sortKey) continue

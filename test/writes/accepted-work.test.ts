@@ -16,12 +16,11 @@ function start(
   process: Process,
   operations: ServiceOptions['operations'] = {},
   store = memoryStore(),
+  options: Pick<CollectionOptions, 'authorize'> = {},
 ): Promise<Target> {
+  const jobs = collection({ create: 'accepted', process, deletion: 'queued', ...options })
   // A report on the queue may come seconds later, when another test looks at the console.
-  return startService(
-    { resources: { '/jobs': collection({ create: 'accepted', process, deletion: 'queued' }) }, operations, log: false },
-    store,
-  )
+  return startService({ resources: { '/jobs': jobs }, operations, log: false }, store)
 }
 
 const stateOf = (answer: Answer): string => answer.json().state
@@ -229,9 +228,12 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
-  it('is removed even when its work changed it meanwhile', async () => {
+  it.each([
+    ['', {}],
+    [', also where authorize has judged it', { authorize: () => true }],
+  ])('is removed even when its work changed it meanwhile%s', async (_, options) => {
     const { opened, open } = gate()
-    const target = await start(() => opened, { concurrency: 1 })
+    const target = await start(() => opened, { concurrency: 1 }, memoryStore(), options)
     await target.send('POST', '/jobs', jsonOf({}))
     const removal = await target.send('DELETE', '/jobs/1')
     open()

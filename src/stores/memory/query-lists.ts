@@ -139,9 +139,9 @@ export function countRanks(ranges: readonly Range[]): number {
 function boundsOf(condition: Condition): readonly (readonly [Bound, Bound])[] {
   switch (condition.operator) {
     case 'in':
-      return condition.values.filter((value) => value !== null).map((value) => [before(value), upTo(value)])
+      return condition.values.map((value) => [before(value), upTo(value)])
     case 'notIn': {
-      const values = condition.values.filter((value) => value !== null).sort(compareValues)
+      const values = condition.values.toSorted(compareValues)
       const starts = [BEFORE_ALL, ...values.map(upTo)]
       const ends = [...values.map(before), AFTER_ALL]
       return starts.map((start, index) => [start, ends[index]!])
