@@ -335,6 +335,13 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.close()
   })
 
+  it('ends early behind 2000 refused entries also where any path may be a list', async () => {
+    target = await startService({ auth: { ...auth, authorize: ownersOnly } }, memoryStore())
+    for (let n = 1; n <= 2001; n++) await seed(target.store, `/notes/${n}`, { owner: n === 2001 ? 'ann' : 'bob' })
+    expect(await walk('/notes', 'ann')).toMatchObject({ pages: [0, 1], ids: [2001] })
+    expect((await list('/nothing', 'ann')).status).toBe(404)
+  })
+
   it('names no refused entry where the store ends a page early, behind entries that it does not show', async () => {
     await startNotes(owners(12, (n) => n % 4 === 1))
     const inner = target.store
