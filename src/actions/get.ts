@@ -54,7 +54,8 @@ export function findResourceOrMembers(exchange: ResourceExchange): MaybePromise<
   return andThen(readState(exchange, neededOf(exchange)), () => {
     if (isResource(exchange.state)) return undefined
     return andThen(loadPage(exchange), () => {
-      if (exchange.page!.items.length === 0) exchange.page = exchange.validators = undefined
+      const { items, next } = exchange.page!
+      if (items.length === 0 && next === undefined) exchange.page = exchange.validators = undefined
     })
   })
 }

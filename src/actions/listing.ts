@@ -4,7 +4,7 @@ import { formatPath, formatQueryText, parseQueryText } from '../protocol/request
 import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/types.ts'
 import { type ParsedQuery, parseLimit, parseQuery, refuseParameters } from './parse-query.ts'
-import { MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
+import { MOST_PARAMETERS, MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import type { Action } from './route.ts'
 import { scopeConditions } from './scope.ts'
@@ -61,7 +61,7 @@ function readPlain(exchange: ResourceExchange): Listing {
 function readQueried(exchange: ResourceExchange, rules: QueryRules, content: string | undefined): Listing {
   const { route, queryText } = exchange
   requireAscii(queryText)
-  const inTarget = parseQueryText(queryText)
+  const inTarget = parseQueryText(queryText, MOST_PARAMETERS)
   const sent = content === undefined ? inTarget : [...inTarget, ...parseContent(exchange, content)]
   const parsed = parseQuery(sent, rules)
   refuseSensitive(content === undefined ? parsed : parseQuery(inTarget, rules))
@@ -94,7 +94,7 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
 
 /** The parameters in the content of QUERY. @throws HttpError 400 for one that hooks have to know, who see the target alone */
 function parseContent({ route }: ResourceExchange, content: string): ReturnType<typeof parseQueryText> {
-  const parameters = parseQueryText(content)
+  const parameters = parseQueryText(content, MOST_PARAMETERS)
   const mayShowHidden = route.deletion === 'soft' && route.authorize !== undefined
   if (mayShowHidden && parameters.some(({ name }) => name === 'deleted')) {
     refuseParameter('deleted', 'deleted is sent in the target, also with QUERY.')

@@ -63,8 +63,7 @@ export function parseQuery(parameters: readonly QueryParameter[], rules: QueryRu
     } else addFilter(filters, name, value, rules, fail)
   }
   if (filters.size > MOST_CONDITIONS) {
-    const names = [...filters.keys()]
-    fail(names[MOST_CONDITIONS]!, `A query has at most ${MOST_CONDITIONS} conditions; this one has ${names.length}.`)
+    fail([...filters.keys()][MOST_CONDITIONS]!, `A query has at most ${MOST_CONDITIONS} conditions.`)
   }
   const where = [...filters.values()].flatMap((filter) => parseFilter(filter, fail) ?? [])
   const orderBy = parseSort(others.get('sort'), rules, fail)

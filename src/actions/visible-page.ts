@@ -149,7 +149,7 @@ async function collectPage(
   for (;;) {
     const page = await fetchPage(exchange, cursor, size)
     const { count, shown } = await judge.judge(page.items)
-    const cut = findCut(page, count, shown, limit - items.length)
+    const cut = findCut(page, size, count, shown, limit - items.length)
     if (cut !== undefined) {
       size = cut
       continue
@@ -167,18 +167,22 @@ async function collectPage(
 
 /**
  * How many entries of a page to ask for again, so that its cursor stands behind the last one that is wanted: an entry that
- * completes the answer, or the last that was judged. `undefined` where the page ends there.
+ * completes the answer, or the last that was judged. The cursor of a page that a store ends early may name a later entry,
+ * which was not judged. `undefined` where the page ends there.
+ * @param size how many entries were asked for
  */
 function findCut(
   { items, next }: Page,
+  size: number,
   count: number,
   shown: readonly StoredResource[],
   missing: number,
 ): number | undefined {
   const last = shown[missing - 1]
   if (last === undefined) return count < items.length ? count : undefined
-  const isEnd = last === items.at(-1) || (next === undefined && count === items.length && shown.length === missing)
-  return isEnd ? undefined : items.indexOf(last) + 1
+  const isWhole = next === undefined && count === items.length && shown.length === missing
+  const isEnd = last === items.at(-1) && items.length >= size
+  return isWhole || isEnd ? undefined : items.indexOf(last) + 1
 }
 
 /** The page of the store itself, where it is what is shown: what was derived from it is used again. */

@@ -165,6 +165,17 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
     return entry === undefined || entry.count < failures ? undefined : entry.since + window - Date.now()
   }
 
+  /** The oldest goes first, of those that no client has to wait for: attempts with other names must not set a count back. */
+  function forgetOne(): void {
+    let spare = counts.keys().next().value as string
+    for (const [key, entry] of counts) {
+      if ((timeLeft(entry) ?? 0) > 0) continue
+      spare = key
+      break
+    }
+    counts.delete(spare)
+  }
+
   return {
     check: (user, request) => timeLeft(find(toKey(user, request))),
     report(user, outcome, request) {
@@ -176,8 +187,7 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
       if (outcome === 'accepted') counts.delete(key)
       else if (entry !== undefined) entry.count++
       else {
-        // The oldest goes first: all live equally long.
-        if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
+        if (counts.size >= MAX_KEYS) forgetOne()
         counts.set(key, { count: 1, since: Date.now() })
       }
       return undefined

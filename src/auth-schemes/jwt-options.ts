@@ -18,7 +18,10 @@ export interface JwtOptions {
    * no other is known.
    */
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
-  /** Whose tokens are accepted (`iss`). */
+  /**
+   * Whose tokens are accepted (`iss`). Of several issuers, each key counts for all, and users with one `sub` are one principal:
+   * where a `sub` is unique with its issuer only, let `principal` give an `id` of both (RFC 7519 §4.1.2).
+   */
   readonly issuer: string | readonly string[]
   /** The name of this service in tokens (`aud`), or several names, one of which a token must have. */
   readonly audience: string | readonly string[]

@@ -1,6 +1,5 @@
 /** Whether a request is below a path prefix, in the reading of every program that it may pass through. */
 
-import { decodePercent } from './field-value.ts'
 import { parseRequestTarget, pathOfTarget } from './request-target.ts'
 
 /**
@@ -119,11 +118,19 @@ function isOneSegment(segment: string): boolean {
   return segment !== '' && parseRequestTarget(`/${segment}`) !== undefined
 }
 
-/** Decodes every escape, also those that are not UTF-8: there are programs that do. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
+const ENCODER = new TextEncoder()
+
+/**
+ * Decodes every escape, also those that are not UTF-8: there are programs that do. `decodeURIComponent` would throw for each of
+ * a thousand of these.
+ */
 function decodeEscapes(path: string): string {
-  const decodeBytes = (run: string): string =>
-    run.replace(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => decodePercent(run) ?? decodeBytes(run))
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const bytes = Uint8Array.from(run.slice(1).split('%'), (digits) => Number.parseInt(digits, 16))
+    const text = DECODER.decode(bytes)
+    return String(ENCODER.encode(text)) === String(bytes) ? text : String.fromCharCode(...bytes)
+  })
 }
 
 /** RFC 3986 §5.2.4 */

@@ -104,11 +104,15 @@ export interface QueryParameter {
   readonly isMalformed: boolean
 }
 
-/** Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed. */
-export function parseQueryText(text: string): readonly QueryParameter[] {
+/**
+ * Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed.
+ * @param most parameters to read, and one more: what follows is left out. A broken escape costs 10 µs
+ */
+export function parseQueryText(text: string, most: number = Number.POSITIVE_INFINITY): readonly QueryParameter[] {
   const parameters: QueryParameter[] = []
   for (const pair of text.split('&')) {
     if (pair === '') continue
+    if (parameters.length > most) break
     const end = pair.indexOf('=')
     const rawName = end < 0 ? pair : pair.slice(0, end)
     const rawValue = end < 0 ? '' : pair.slice(end + 1)

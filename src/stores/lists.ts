@@ -33,7 +33,10 @@ export interface Page {
    * its own place in the order changes.
    */
   readonly items: readonly StoredResource[]
-  /** Cursor of the next page; left out on the last one. */
+  /**
+   * Cursor of the next page; left out on the last one. Clients can read it: on a page with `limit` items it names none behind
+   * the last of them, which they may not be allowed to see.
+   */
   readonly next?: string | undefined
   /** How many members match the query, on whichever page; only where `query.count` asks for it. */
   readonly total?: number | undefined

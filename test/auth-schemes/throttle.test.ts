@@ -227,6 +227,16 @@ describe('attemptLimit', () => {
     expect(limit.check('user1', request)).toBeGreaterThan(0)
   })
 
+  it('forgets no account that has to wait for the sake of other names', () => {
+    const limit = attemptLimit({ failures: 2 })
+    for (const name of ['ada', 'ada', 'bob']) limit.report(name, 'rejected', request)
+    for (let i = 0; i < 10_000; i++) limit.report(`user${i}`, 'rejected', request)
+    expect(limit.check('ada', request)).toBeGreaterThan(0)
+    // The count of bob began anew.
+    limit.report('bob', 'rejected', request)
+    expect(limit.check('bob', request)).toBeUndefined()
+  })
+
   it('ends with its window: a failure then is the first of another', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const limit = attemptLimit({ failures: 1, window: 1000 })

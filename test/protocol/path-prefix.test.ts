@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { listReadings, measurePrefix, placeTarget } from '../../src/protocol/path-prefix.ts'
 import { isBelow, OUTSIDE, spellSecret } from '../guards/spellings.ts'
 
@@ -48,6 +48,8 @@ describe('placeTarget', () => {
     ['/caf%C3%A9/x', '/caf%C3%A9', 'inside'],
     ['/caf%c3%a9/x', '/caf%C3%A9', 'unclear'],
     ['/%63af%C3%A9/x', '/caf%C3%A9', 'unclear'],
+    ['/%63af%C3%A9%2F%EF%BF%BD', '/caf%C3%A9', 'unclear'],
+    ['/%61pi%2F%FF', '/api', 'unclear'],
     ['anything', '', 'inside'],
   ] as const)('finds %j below %j: %s', (target, prefix, placement) => {
     expect(placeTarget(target, prefix)).toBe(placement)
@@ -132,6 +134,13 @@ describe('listReadings', () => {
     // These have 64 and 65.
     expect(listReadings('/%2f;a//\t\\//')).toHaveLength(64)
     expect(listReadings('//;a..//.\\b://b:/..\t')).toBeUndefined()
+  })
+
+  it('decodes a thousand escapes that are not UTF-8 without an exception for each', () => {
+    const decode = vi.spyOn(globalThis, 'decodeURIComponent')
+    onTestFinished(() => decode.mockRestore())
+    for (const start of ['', '/ ', '/;x', '/%2e%2e']) listReadings(`${start}/${'%ff//'.repeat(800)}`)
+    expect(decode.mock.results.filter(({ type }) => type === 'throw').length).toBeLessThan(10)
   })
 
   it('is done with 64 kB of anything in a moment, by count of readings', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -84,6 +84,18 @@ describe('QUERY (RFC 10008)', () => {
     expect((await send('QUERY', '/tasks', [FORM], query)).status).toBe(200)
     const refused = await send('QUERY', '/tasks', [FORM], `${query}x`)
     expect([refused.status, refused.text]).toEqual([413, expect.stringContaining('200 bytes')])
+  })
+
+  it.each([
+    ['broken escapes', '%&'],
+    ['parameters that are not defined', 'x&'],
+  ])('reads no more of 64 KiB of %s than is needed to refuse them', async (_, parameter) => {
+    const { send } = await serveTasks()
+    const decode = vi.spyOn(globalThis, 'decodeURIComponent')
+    onTestFinished(() => decode.mockRestore())
+    const refused = await send('QUERY', '/tasks', [FORM], parameter.repeat(32_000))
+    expect(refused.status).toBe(400)
+    expect(decode.mock.calls.length).toBeLessThan(100)
   })
 
   it('is announced by Accept-Query and Allow where lists take queries, 405 elsewhere, and 501 where no list does', async () => {

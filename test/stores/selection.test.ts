@@ -63,14 +63,15 @@ function createCollection(size: number, index = INDEX) {
   /** Reads all pages, from a cursor on where there is one; the first one counts. */
   function readPages({ where, orderBy, hidden = false }: Question, limit: number, start?: string) {
     const pages: string[][] = []
+    const cursors: string[] = []
     let total: number | undefined
     for (let after = start; ; ) {
       const query = { index, where, orderBy, count: pages.length === 0 }
       const page = runner.run(planPage(query, { after, limit, hidden }, COUNT_STEPS)(1))
       total ??= page.total
       pages.push(page.found.map(({ sortKey }) => sortKey.slice(1)))
-      if (page.next === undefined) return { pages, total }
-      after = page.next
+      if (page.next === undefined) return { pages, total, cursors }
+      cursors.push((after = page.next))
     }
   }
 
@@ -194,6 +195,16 @@ describe('the selection of members of a large collection', () => {
         expect(total).toBe(expected.length)
         expect(pages.length).toBeGreaterThan(1)
       }
+    })
+
+    it('names the last member of a page that is full by then, and none that does not match', () => {
+      const question = { where, orderBy: [by('kind', 'ascending')] }
+      const early = readPages(question, 2000).pages[0]!
+      const { pages, cursors } = readPages(question, early.length)
+      const name = early.at(-1)!
+      expect(pages[0]).toEqual(early)
+      expect(cursors[0]).toBe(formatPosition({ keys: [(Number(name) * 7919) % 130_000], name }))
+      expect(pages.flat()).toEqual(filterAndSort(question))
     })
 
     it.each([

@@ -335,6 +335,37 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.close()
   })
 
+  it('ends early behind 2000 refused entries also where any path may be a list', async () => {
+    target = await startService({ auth: { ...auth, authorize: ownersOnly } }, memoryStore())
+    for (let n = 1; n <= 2001; n++) await seed(target.store, `/notes/${n}`, { owner: n === 2001 ? 'ann' : 'bob' })
+    expect(await walk('/notes', 'ann')).toMatchObject({ pages: [0, 1], ids: [2001] })
+    expect((await list('/nothing', 'ann')).status).toBe(404)
+  })
+
+  it('names no refused entry where the store ends a page early, behind entries that it does not show', async () => {
+    await startNotes(owners(12, (n) => n % 4 === 1))
+    const inner = target.store
+    await target.close()
+    const store: ResourceStore = {
+      ...inner,
+      // As by a filter: it looks at four entries for a page, and the notes of bob do not match.
+      async list(path, options) {
+        const { items, next } = await inner.list(path, { ...options, limit: 4 })
+        const matching = items.filter(({ body }) => String(body).includes('ann'))
+        if (matching.length < options.limit) return { items: matching, next }
+        const limit = items.indexOf(matching[options.limit - 1]!) + 1
+        return { ...(await inner.list(path, { ...options, limit })), items: matching.slice(0, options.limit) }
+      },
+    }
+    target = await startService({ auth, resources }, store)
+    for (const [limit, last] of [
+      [1, ['1', '5']],
+      [2, ['5']],
+    ] as const) {
+      expect(await walk(`/notes?limit=${limit}`, 'ann')).toMatchObject({ ids: [1, 5, 9], cursors: last })
+    }
+  })
+
   it('goes on where an entry behind a full page was left unjudged', async () => {
     await startNotes(owners(19, (n) => n === 1 || n === 19))
     for (let n = 2; n <= 18; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob', text: 'x'.repeat(1_000_000) })

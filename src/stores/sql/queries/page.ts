@@ -58,7 +58,8 @@ export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions
       parts.push(yield* select({ ...range, place, budget }, order, start, limit + 1))
     }
     const { found, cut } = merge(parts, places, order)
-    const isFull = found.length > limit
+    const isFull = found.length > limit || (found.length === limit && cut !== undefined)
+    // Of a full page it names the last member: that of a cut may be one that the caller must not see.
     const last = isFull ? found[limit - 1] : cut
     let total: number | undefined
     if (query.count) {
