@@ -34,7 +34,7 @@ describe('s3Contents, when the service or the source fails', () => {
     }
     service.requests.length = 0
     await expect(contents.put(createKey(), sweptMeanwhile())).rejects.toMatchObject({ status: 503 })
-    // What it does after that is no part of the next test.
+    // What it does after that must not disturb the next test.
     const isLast = (request: string) => /^DELETE [^?]*$/.test(request)
     await vi.waitFor(() => expect(service.requests.filter(isLast)).toHaveLength(1), 30_000)
   })
