@@ -63,6 +63,18 @@ async function serve(directory: string) {
 const realDisks = diskKinds.filter((kind) => kind === 'tmpfs')
 
 describe('fileContents with a directory that fails', () => {
+  it('is away where the sweep has removed what is being put', async () => {
+    const contents = fileContents({ directory: await createFolder() })
+    const key = createKey()
+    async function* sweptMeanwhile(): AsyncGenerator<Uint8Array> {
+      yield createBytes(10, 1)
+      for await (const { remove } of contents.list()) await remove()
+      yield createBytes(10, 2)
+    }
+    await expect(contents.put(key, sweptMeanwhile())).rejects.toMatchObject({ status: 503 })
+    expect(await listKeys(contents)).toEqual([])
+  })
+
   it.each(realDisks)('answers 507 on a full disk, leaves no part, and serves what is there: %s', async (kind) => {
     const disk = createSmallDisk(kind, 4_000_000)
     closers.push(() => disk.remove())

@@ -25,6 +25,20 @@ describe('s3Contents, when the service or the source fails', () => {
     expect(await listKeys(contents)).toEqual([])
   })
 
+  it('is away where the sweep has ended the upload in parts that is under way', async () => {
+    const contents = open({ prefix: createPrefix() })
+    async function* sweptMeanwhile(): AsyncGenerator<Uint8Array> {
+      yield* stream(createBytes(9 * MEBIBYTE, 1), MEBIBYTE)
+      for await (const { remove } of contents.list()) await remove()
+      yield createBytes(MEBIBYTE, 2)
+    }
+    service.requests.length = 0
+    await expect(contents.put(createKey(), sweptMeanwhile())).rejects.toMatchObject({ status: 503 })
+    // What it does after that must not disturb the next test.
+    const isLast = (request: string) => /^DELETE [^?]*$/.test(request)
+    await vi.waitFor(() => expect(service.requests.filter(isLast)).toHaveLength(1), 30_000)
+  })
+
   it('lists an upload in parts that was never completed, and ends it', async () => {
     const prefix = createPrefix()
     const contents = open({ prefix })

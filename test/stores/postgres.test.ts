@@ -370,10 +370,14 @@ it('who may write the states of postgresStore runs nothing as the owner of its t
 })
 
 describe('postgresStore, beside a transaction of another process', () => {
-  it('removes a parent only once the child is there whose write has found it', async () => {
+  it.each([
+    ['child', '/tasks/1'],
+    ['grandchild', '/tasks/1/comments/1'],
+  ])('removes a parent only once the %s is there whose write has found what it is below', async (_, requires) => {
     const tablePrefix = createPrefix()
     const other = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
     await other.write('/tasks/1', text('a'), { expect: 'any' })
+    await other.write(requires, text('a'), { expect: 'any' })
     let removal: Promise<unknown> | undefined
     const slow = interceptQueries(pool, async ({ text: sent }, send) => {
       const result = await send()
@@ -384,10 +388,10 @@ describe('postgresStore, beside a transaction of another process', () => {
       return result
     })
     const store = postgresStore({ pool: slow, tablePrefix, sweepInterval: 0 })
-    const child = { expect: 'any', requires: '/tasks/1' } as const
-    expect(await store.write('/tasks/1/comments/1', text('b'), child)).toMatchObject({ outcome: 'created' })
+    const child = { expect: 'any', requires } as const
+    expect(await store.write(`${requires}/below/1`, text('b'), child)).toMatchObject({ outcome: 'created' })
     expect(await removal).toMatchObject({ outcome: 'removed' })
-    expect(await other.list('/tasks/1/comments', { limit: 9 })).toEqual({ items: [] })
+    expect(await other.list(`${requires}/below`, { limit: 9 })).toEqual({ items: [] })
   })
 
   it('sweeps no tombstone whose path is being written again', async () => {

@@ -213,10 +213,12 @@ function readCode(text: string): string | undefined {
   return /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1]
 }
 
-/** The service refused a request: wrong credentials, no such bucket, no room left. */
+/** The service refused a request: wrong credentials, no such bucket or upload, no room left. */
 export function createS3Error({ status, text }: S3Response): Error {
   const code = readCode(text) ?? 'no code'
   const error = new Error(`The S3 service answered ${status} (${code}).`)
+  // The sweep has ended it: the process stood still for longer than `grace`, or the clock was put forward.
+  if (code === 'NoSuchUpload') return createUnavailableError(error)
   const isFull = status === 507 || code.endsWith('QuotaExceeded')
   return isFull ? new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error }) : error
 }

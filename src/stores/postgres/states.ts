@@ -89,6 +89,8 @@ interface DropOptions extends Pick<RemoveStep, 'mode' | 'expect' | 'retention'> 
 type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
 const DIVISION_BY_ZERO = '22012'
+/** Steps in which what is below a path is removed: more than there are collections within each other. */
+const MOST_LEVELS = 16
 
 export function createPostgresStates(
   connection: PostgresConnection,
@@ -174,8 +176,15 @@ export function createPostgresStates(
 
     async dropBelow(run, path) {
       const range = rangeBelow(path).map((key) => Buffer.from(key))
-      const escaped = await run<{ content_id: string }>(statements.removeBelow, [...range, nextVersion(), grace])
-      for (const { content_id: id } of escaped) await release(run, id)
+      // What each step waited for may have added rows further below, which the step did not see.
+      for (let level = 0, isDone = false; !isDone && level < MOST_LEVELS; level++) {
+        const rows = await run<{ content_id: string | null }>(statements.removeBelow, [...range, nextVersion(), grace])
+        isDone = true
+        for (const { content_id: id } of rows) {
+          if (id === null) isDone = false
+          else await release(run, id)
+        }
+      }
     },
 
     async drop(run, path, { mode, retention, expect, reach }) {

@@ -158,12 +158,12 @@ function writeRemovals(prefix: string) {
     removeState: `${dropping(`${emptied}, expires = ${NOW} + $5::bigint`)},
       released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $6::bigint FROM old WHERE c.id = old.content_id RETURNING 1)
       SELECT old.*, ${isReleased('old.content_id')} FROM old`,
-    /** Between $1 and $2, without a trace; $3 the new version, $4 grace. Gives the content that has escaped. */
+    /** Between $1 and $2, without a trace; $3 the new version, $4 grace. Gives what has escaped, and null where rows were there. */
     removeBelow: `WITH old AS (SELECT path AS key, content_id FROM ${states} WHERE path >= $1::bytea AND path < $2::bytea
       AND (state <> ${REMOVED} OR expires > ${NOW}) FOR UPDATE),
       dropped AS (UPDATE ${states} AS s SET ${emptied}, expires = ${NOW} FROM old WHERE s.path = old.key RETURNING 1),
       released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $4::bigint FROM old WHERE c.id = old.content_id
       RETURNING c.id) SELECT content_id FROM old WHERE content_id IS NOT NULL
-      AND content_id NOT IN (SELECT id FROM released)`,
+      AND content_id NOT IN (SELECT id FROM released) UNION ALL (SELECT NULL FROM old LIMIT 1)`,
   }
 }
