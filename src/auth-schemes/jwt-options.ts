@@ -19,8 +19,8 @@ export interface JwtOptions {
    */
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
   /**
-   * Whose tokens are accepted (`iss`). Of several issuers, each key counts for all, and users with one `sub` are one principal:
-   * where a `sub` is unique with its issuer only, let `principal` give an `id` of both (RFC 7519 §4.1.2).
+   * Whose tokens are accepted (`iss`). With several issuers, each key counts for all of them, and users with the same `sub` are
+   * one principal. Where a `sub` is unique only within its issuer, let `principal` make an `id` of both (RFC 7519 §4.1.2).
    */
   readonly issuer: string | readonly string[]
   /** The name of this service in tokens (`aud`), or several names, one of which a token must have. */

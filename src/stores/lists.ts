@@ -34,8 +34,8 @@ export interface Page {
    */
   readonly items: readonly StoredResource[]
   /**
-   * Cursor of the next page; left out on the last one. Clients can read it: on a page with `limit` items it names none behind
-   * the last of them, which they may not be allowed to see.
+   * Cursor of the next page; left out on the last one. Clients can read it: on a page with `limit` items it names the last of
+   * them, and no member behind it, which a client may not be allowed to see.
    */
   readonly next?: string | undefined
   /** How many members match the query, on whichever page; only where `query.count` asks for it. */
@@ -186,7 +186,7 @@ export function meetsCondition(value: IndexedValue, condition: Condition): boole
       return typeof value === 'string' && value.startsWith(condition.value)
   }
   // Only values of one type are in an order that a client can ask about.
-  if (typeof value !== typeof condition.value) return false
+  if (value === null || typeof value !== typeof condition.value) return false
   const order = compareValues(value, condition.value)
   if (condition.operator === 'gt') return order > 0
   if (condition.operator === 'gte') return order >= 0
