@@ -188,7 +188,7 @@ export interface UploadOptions extends RequestOptions {
   /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
   readonly onProgress?: (sent: number, total: number) => void
   /** Milliseconds for one attempt. Default: none, whatever that of the client is. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
@@ -217,7 +217,7 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent({ ...call, options: signal && { signal } }).catch(throwAfterWrite)
+    const current = await openContent({ ...call, options: { signal } }).catch(throwAfterWrite)
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file
