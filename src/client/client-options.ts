@@ -25,7 +25,7 @@ export interface ResourceClientOptions<Resources = AnyResources> {
    * The token for `Authorization: Bearer`, or a function that is called before each attempt. `undefined` and `null`: none.
    * The `signal` of a request ends the wait for it; `timeout` begins after it. Default: none.
    */
-  readonly token?: string | (() => Later<string | null | undefined>)
+  readonly token?: string | undefined | (() => Later<string | null | undefined>)
   /** Header fields of every request, or a function that is called before each attempt, as `token` is. Default: none. */
   readonly headers?: FieldValues | (() => Later<FieldValues>)
   /** The patch format to prefer: see {@link createPatch}. Default `'merge'`. */

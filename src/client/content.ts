@@ -142,17 +142,18 @@ async function request(call: Call, from?: DownloadOptions['resume']): Promise<An
   const answer = await call.send(call, { method: 'GET', headers, isStream: true })
   const { target, reader } = answer
   if (!target || !reader) return answer
-  let isKept = false
+  let kept: Answer | undefined
   try {
     const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })
+    if (own.status !== 200) return own
+    // The base has moved as a whole: the header is that of the resource.
+    if (own.target === target) return (kept = answer)
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
     const after = await call.send(call, { method: 'HEAD' })
-    if (own.status !== 200) return own
     if (identify(answer) !== identify(after)) throw failure(call.url, CHANGED)
-    isKept = true
-    return { ...own, reader }
+    return (kept = { ...own, reader })
   } finally {
-    if (!isKept) await reader.cancel()
+    if (!kept) await reader.cancel()
   }
 }
 
@@ -187,7 +188,7 @@ export interface UploadOptions extends RequestOptions {
   /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
   readonly onProgress?: (sent: number, total: number) => void
   /** Milliseconds for one attempt. Default: none, whatever that of the client is. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
@@ -216,7 +217,7 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent({ ...call, options: signal && { signal } }).catch(throwAfterWrite)
+    const current = await openContent({ ...call, options: { signal } }).catch(throwAfterWrite)
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file

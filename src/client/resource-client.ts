@@ -7,7 +7,7 @@ import { editDocument } from './edit.ts'
 import { listItems } from './list.ts'
 import { type ClientContext, createTagCache, readDocument, waitForEnd } from './read.ts'
 import type { Operation, ResourceDocument } from './results.ts'
-import { createTransport, type RequestOptions } from './transport.ts'
+import { createTransport } from './transport.ts'
 import { createItem, type Match, removeResource, replaceDocument } from './write.ts'
 
 /**
@@ -88,14 +88,16 @@ function bindRequests(context: ClientContext): object {
     async download(...args: Arguments) {
       return openContent(locate(args, 0).call)
     },
-    wait: ({ url, retryAfter }: Operation<unknown>, options?: RequestOptions) =>
-      waitForEnd({ ...context, url, options }, retryAfter),
+    async wait(...args: Arguments) {
+      const { call, handle } = locate(args, 0)
+      return waitForEnd(call, handle?.retryAfter)
+    },
   }
 }
 
 interface Address {
   readonly url: string
-  readonly handle?: ResourceDocument
+  readonly handle?: ResourceDocument & Partial<Operation>
   readonly rest: unknown[]
 }
 
@@ -105,7 +107,7 @@ interface Address {
  * @throws TypeError for a path that is not one of the service, or a value that cannot stand in a path
  */
 function readAddress(base: string, [target, ...rest]: Arguments): Address {
-  const handle = target as ResourceDocument | undefined
+  const handle = target as Address['handle']
   if (handle?.url) {
     if (new URL(handle.url).origin === new URL(base).origin) return { url: handle.url, handle, rest }
     throw new TypeError(`The document is not one of ${base}: ${handle.url}.`)

@@ -5,9 +5,9 @@ import { type Answer, createError, ResponseError, UsageError } from './results.t
 /** Options of one request. */
 export interface RequestOptions {
   /** Gives the request up: it rejects with the reason of the signal. Default: none. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Milliseconds for one attempt; of a download, until its headers and until each piece. Default: that of the client. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** Where a request of a program goes, and with which options. */

@@ -15,8 +15,14 @@ const range = (headers: Record<string, string>, content: string): Send => {
 const startBroken = (sendRange: Send): Promise<string> =>
   start((req, res) => {
     if (req.headers.range !== undefined) return sendRange(res)
-    res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 }).write('abc', () => setTimeout(() => res.destroy(), 20))
+    res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 })
+    if (req.method === 'HEAD') return res.end()
+    return res.write('abc', () => setTimeout(() => res.destroy(), 20))
   })
+
+/** A service that has moved as a whole. */
+const startMoved = (target: string): Promise<string> =>
+  start((req, res) => res.writeHead(308, { Location: `${target}${req.url}` }).end())
 
 async function downloadText(base: string): Promise<string> {
   const { file } = expectSuccess(await createResourceClient(base).download('/a'))
@@ -31,6 +37,12 @@ describe('a broken download, where the server answers the range oddly', () => {
   it('continues with a range whose unit is in capitals (RFC 9110 §14.1)', async () => {
     const headers = { 'Content-Range': 'Bytes 3-5/6' }
     expect(await downloadText(await startBroken(range(headers, 'def')))).toBe('abcdef')
+  })
+
+  it('continues where the service has moved as a whole, and joins nothing else there (RFC 9110 §15.4.9)', async () => {
+    expect(await downloadText(await startMoved(await startBroken(range({}, 'def'))))).toBe('abcdef')
+    const changed = await startMoved(await startBroken(range({ ETag: '"2"' }, 'XYZ')))
+    await expect(downloadText(changed)).rejects.toThrow(/changed while it was transferred/)
   })
 
   it('passes over what it has where the range is ignored, as by a cache in front (RFC 9110 §14.2)', async () => {
@@ -127,6 +139,11 @@ describe('the download of an earlier time', () => {
     const { file } = expectSuccess(await createResourceClient(base).download('/a', { resume }))
     return { offset: file.offset, entityTag: file.entityTag, text: await (await file.blob()).text() }
   }
+
+  it('continues where the service has moved as a whole', async () => {
+    const base = await startMoved(await startBroken(range({}, 'def')))
+    expect(await download(base)).toEqual({ offset: 3, entityTag: '"1"', text: 'def' })
+  })
 
   it.each<[string, Record<string, string>]>([
     ['of another state, since it ignores If-Range', { ETag: '"2"' }],

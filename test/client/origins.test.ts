@@ -17,7 +17,7 @@ it.each(['http://127.0.0.1:1', 'http://example.org'])('follows no Link and no Lo
   await expect(client.remove('/a', 'any')).rejects.toThrow(/another origin/)
 })
 
-it('sends no document to another origin, whose name begins with that of its own', async () => {
+it('sends nothing to another origin, whose name begins with that of its own', async () => {
   const requests: string[] = []
   const fetch = async (url: string) => {
     requests.push(url)
@@ -27,6 +27,7 @@ it('sends no document to another origin, whose name begins with that of its own'
   for (const url of ['https://example.org.evil.example/a', 'https://example.org:8443/a', 'http://example.org/a']) {
     await expect(client.read({ url, ...validators })).rejects.toThrow(TypeError)
     await expect(client.replace({ url, ...validators }, {})).rejects.toThrow(TypeError)
+    await expect(client.wait({ url, retryAfter: undefined })).rejects.toThrow(TypeError)
   }
   expect(requests).toEqual([])
 })

@@ -365,6 +365,23 @@ describe('memoryStore, names', () => {
     for (const [collection, name] of used) expect(Number(createdName(store, collection))).toBeGreaterThan(Number(name))
   })
 
+  it.each([0, 1, 1000])('has names for new collections although one was used up but for %d, and forgotten', (left) => {
+    const store = memoryStore()
+    const erase = (path: string) => store.remove(path, { expect: 'any', mode: 'erase' })
+    const comeAndGo = (collection: string): string => {
+      const name = createdName(store, collection)
+      erase(`${collection}/${name}`)
+      return name
+    }
+    const names = [comeAndGo('/a')]
+    put(store, `/a/${Number.MAX_SAFE_INTEGER - left}`)
+    erase(`/a/${Number.MAX_SAFE_INTEGER - left}`)
+    // Of more than 10 000 empty collections the oldest are forgotten: once the one above, then those that began after that.
+    for (let i = 0; i < 21_000; i++) comeAndGo(`/c${i}`)
+    for (let i = 0; i < 2000; i++) names.push(comeAndGo('/a'))
+    expect(new Set(names).size).toBe(2001)
+  })
+
   it('asks for the content again when a client takes the name while the content comes in', async () => {
     const store = memoryStore()
     const given: string[] = []

@@ -84,6 +84,15 @@ for await (const item of client.list('/blobs')) item.href.length
 await further.list('/tasks', { query: { status: ['open'], dueAt: { gte: new Date() } }, sort: ['-dueAt', 'priority'] })
 createResourceClient<FurtherResources>('/', { keyed: ['/tasks'] })
 createResourceClient<typeof resources>('/', { keyed: ['/orders'] })
+// A program passes on what it may not have been given, also under `exactOptionalPropertyTypes`.
+declare const given: { signal: AbortSignal | undefined; timeout: number | undefined }
+createResourceClient('/', { token: process.env['TOKEN'] })
+await client.read('/users/{id}', { id: 1 }, given)
+await client.create('/users', { name: 'Ada' }, given)
+await client.edit(user, { ...user.value, role: 'admin' }, given)
+await album.upload(cover.resource, 'bytes', given)
+await album.download('/albums/{id}/note', { id: 1 }, given)
+await further.list('/tasks', given)
 await untyped.edit('/anything/at/all', (value) => value)
 await untyped.replace('/a/{b}', { b: 1 }, 'any', { c: 1 })
 

@@ -18,6 +18,8 @@ import {
 } from './sorted-members.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
+/** Counting from 1 does not come this far: a client has chosen a name up there, or the start was random. */
+const FAR = 2 ** 48
 
 /** A path at which something is stored. Its state changes; its place in the collection does not. */
 export interface Entry {
@@ -82,9 +84,12 @@ export interface MemberIndex {
 export function createMemberIndex(): MemberIndex {
   const collections = new Map<string, Collection>()
   let firstId = 1
-  /** Of emptied collections. Of too many the oldest go, and new collections start above them. */
+  /**
+   * Of emptied collections. Of too many the oldest go, and new collections start above them. Above one that is far, few
+   * names or none may be left: the start is then a random one, where no client can have chosen names beforehand.
+   */
   const idleCounters = createBoundedMap<number>(MAX_IDLE_COUNTERS, (_, next) => {
-    firstId = Math.max(firstId, next)
+    if (next > firstId) firstId = next < FAR ? next : FAR + Math.floor(Math.random() * 2 ** 52)
   })
 
   /** Whether any collection has indexes. */
