@@ -27,11 +27,13 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
   /** A reference by `$id` or `$anchor` as one by `#/$defs`. */
   const locate = (reference: string): string => {
     const [base = '', fragment = ''] = reference.split('#')
+    const isWithin = base === '' || base === $id
     for (const [step, { member }] of own) {
-      if (member['$id'] === base) return `#/$defs${step}${fragment}`
-      if (base === '' && member['$anchor'] === fragment) return `#/$defs${step}`
+      const isNamed = member['$anchor'] === fragment
+      if (member['$id'] === base || (isNamed && isWithin)) return `#/$defs${step}${isNamed ? '' : fragment}`
     }
-    return base === $id ? `#${fragment}` : reference
+    if (!isWithin) return reference
+    return root['$anchor'] === fragment ? '#' : `#${fragment}`
   }
   const findOwn = (reference: JsonValue | undefined) => {
     const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(locate(String(reference))) ?? []

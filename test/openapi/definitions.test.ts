@@ -216,24 +216,29 @@ describe('the schemas of a description', () => {
   it('follow references by $id and by $anchor, and have neither: of requests and responses, each would be there twice', () => {
     const jsonSchema: JsonObject = {
       $id: 'https://schemas.example/a',
+      $anchor: 'top',
       type: 'object',
       properties: {
         first: { $ref: 'https://schemas.example/part' },
         second: { $ref: '#named' },
         third: { $ref: 'https://schemas.example/a#/$defs/Other' },
+        fourth: { $ref: 'https://schemas.example/a#named' },
+        fifth: { $ref: 'https://schemas.example/part#own' },
         again: { $ref: 'https://schemas.example/a' },
+        top: { $ref: '#top' },
         $id: { type: 'string' },
       },
       $defs: {
-        Part: { $id: 'https://schemas.example/part', type: 'integer' },
+        Part: { $id: 'https://schemas.example/part', $anchor: 'own', type: 'integer' },
         Other: { $anchor: 'named', type: 'boolean' },
       },
     }
     const { paths, components } = describeOne(collection({ jsonSchema }))
     const { schema } = paths['/a'].post.requestBody.content['application/json']
     const validate = new Ajv2020({ strict: false }).compile({ allOf: [schema], components })
-    const good = { first: 1, second: true, third: true, $id: 'x' }
-    const bad = [{ first: 'x' }, { second: 'x' }, { third: 'x' }, { again: { first: 'x' } }, { $id: 1 }]
+    const good = { first: 1, second: true, third: true, fourth: true, fifth: 1, $id: 'x' }
+    const wrong = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => ({ [name]: 'x' }))
+    const bad = [...wrong, { again: { first: 'x' } }, { top: { first: 'x' } }, { $id: 1 }]
     expect([good, { again: good }, ...bad].map((value) => validate(value))).toEqual([
       true,
       true,
