@@ -191,9 +191,9 @@ export function patchOf(schema: JsonObject, find: Find, isNamed = false): JsonOb
 /** @param isNamed whether it is in a named part: those within are not followed, which may go round in circles */
 function patchPart(part: JsonValue, find: Find, isNamed: boolean): JsonValue {
   if (!isJsonObject(part) || isNeverObject(part)) return part
-  const { $ref, additionalProperties, anyOf, oneOf = anyOf, properties, type } = part
+  const { $ref, additionalProperties, anyOf, oneOf = anyOf, patternProperties, properties, type } = part
   if (isJsonObject(properties)) return patchOf(part, find, isNamed)
-  if (isJsonObject(additionalProperties)) {
+  if (isJsonObject(additionalProperties) && patternProperties === undefined) {
     return { type: 'object', additionalProperties: orNull(patchPart(additionalProperties, find, isNamed)) }
   }
   if (type === 'object') return { type }

@@ -380,6 +380,14 @@ describe('the schemas of a description', () => {
     }
   })
 
+  it('of a merge patch leave properties open that a pattern of names may describe', () => {
+    const rules = { patternProperties: { '^x': { type: 'string' } }, additionalProperties: { type: 'number' } }
+    const jsonSchema: JsonObject = { type: 'object', properties: { part: { type: 'object', ...rules } } }
+    const { content } = describeOne(collection({ jsonSchema })).paths['/a/{id}'].patch.requestBody
+    const validate = new Ajv2020().compile(content['application/merge-patch+json'].schema)
+    expect([{ part: { x1: 'text', y: null } }, { part: 1 }].map((patch) => validate(patch))).toEqual([true, false])
+  })
+
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
     const examples = { ada: { id: 1, name: 'Ada' }, draft: { name: 'Draft' } }
     const { paths } = describeOne(collection({ examples }))
