@@ -68,7 +68,16 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
       const { $ref, ...rest } = schema
       const found = findOwn($ref)
       if (found === undefined || found.rest !== '' || outer.includes(found.name)) return schema
-      return { ...inline(found.member, [...outer, found.name]), ...rest }
+      const base = inline(found.member, [...outer, found.name])
+      // Both count.
+      const properties = { ...(base['properties'] as JsonObject), ...(rest['properties'] as JsonObject) }
+      const required = new Set([base, rest].flatMap(({ required = [] }) => required as readonly JsonValue[]))
+      return {
+        ...base,
+        ...rest,
+        ...(Object.keys(properties).length > 0 && { properties }),
+        ...(required.size > 0 && { required: [...required] }),
+      }
     })
   const embedded = follow(inline(root)) as JsonObject
   Object.assign(selfPlaceholder, embedded)

@@ -246,6 +246,23 @@ describe('the schemas of a description', () => {
     ])
   })
 
+  it.each([{}, { anyOf: [{ required: ['own'] }, { required: ['base'] }] }])(
+    'have the properties of a reference and those beside it: %j',
+    (more) => {
+      const own = { properties: { own: { type: 'string' } }, required: ['own', 'base'], ...more }
+      const properties = { base: { type: 'string' }, other: { type: 'string' } }
+      const Base = { type: 'object', properties, required: ['base', 'other'] }
+      const jsonSchema = { $ref: '#/$defs/Base', ...own, $defs: { Base } } as JsonObject
+      const validate = new Ajv2020({ strict: false }).compile(
+        describeOne(collection({ jsonSchema })).components.schemas.A,
+      )
+      const good = { id: 1, own: 'x', base: 'x', other: 'x' }
+      const wrong = ['id', 'own', 'base', 'other'].flatMap((name) => [true, undefined].map((to) => ({ [name]: to })))
+      const bad = wrong.map((change) => JSON.parse(JSON.stringify({ ...good, ...change })))
+      expect([good, ...bad].map((value) => validate(value))).toEqual([true, ...bad.map(() => false)])
+    },
+  )
+
   it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
     const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
     const Other = z.object({ size: z.number() }).meta({ id: 'order_part_1' })
