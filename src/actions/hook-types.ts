@@ -32,8 +32,8 @@ export interface ResourceState<Value = JsonValue> {
  * Reading is asked for wherever the answer to a write tells the current state. The hook is then called a second time,
  * with `request.method` `GET`, and both answers must be `true`: for PATCH, for every write with a condition (If-Match,
  * If-None-Match, If-Modified-Since, If-Unmodified-Since), for DELETE that answers with the representation, and for PUT that
- * does so for an item with files. The same holds for a resource that was removed for good: without the right to read
- * (asked with `deleted: true` and no `value`) its 410 is the 404 of a path that never existed.
+ * does so for an item with files or where there is a `beforeWrite`. The same holds for a resource that was removed for good:
+ * without the right to read (asked with `deleted: true` and no `value`) its 410 is the 404 of a path that never existed.
  *
  * The hook has no side effects: it may be called more than once for one request, for the reasons above, and again once
  * content that the store keeps in pieces has been fetched because the hook read `value`.

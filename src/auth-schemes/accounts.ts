@@ -165,10 +165,15 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
     return entry === undefined || entry.count < failures ? undefined : entry.since + window - Date.now()
   }
 
-  /** The oldest goes first, of those that no client has to wait for: attempts with other names must not set a count back. */
+  /**
+   * The oldest goes first, of those that no client has to wait for: attempts with other names must not set a count back. The
+   * newer half stays: where all others have to wait, two names in turn would have no count.
+   */
   function forgetOne(): void {
     let spare = counts.keys().next().value as string
+    let newer = counts.size
     for (const [key, entry] of counts) {
+      if (--newer < MAX_KEYS / 2) break
       if ((timeLeft(entry) ?? 0) > 0) continue
       spare = key
       break

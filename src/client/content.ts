@@ -27,7 +27,7 @@ export interface ResourceFile<Path extends string = string> extends ResourceHand
   readonly contentType: string
   /** The size of the whole content, where the server says it and the content is not coded. */
   readonly size: number | undefined
-  /** Where the content begins: that of `resume` where its state is still the current one, otherwise 0. */
+  /** Where the content begins: that of `resume`, or 0 where its state is not the current one, or Range is ignored. */
   readonly offset: number
   /** All that is left, in memory. */
   blob(): Promise<Blob>

@@ -27,11 +27,13 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
   /** A reference by `$id` or `$anchor` as one by `#/$defs`. */
   const locate = (reference: string): string => {
     const [base = '', fragment = ''] = reference.split('#')
+    const isWithin = base === '' || base === $id
     for (const [step, { member }] of own) {
-      if (member['$id'] === base) return `#/$defs${step}${fragment}`
-      if (base === '' && member['$anchor'] === fragment) return `#/$defs${step}`
+      const isNamed = member['$anchor'] === fragment
+      if (member['$id'] === base || (isNamed && isWithin)) return `#/$defs${step}${isNamed ? '' : fragment}`
     }
-    return base === $id ? `#${fragment}` : reference
+    if (!isWithin) return reference
+    return root['$anchor'] === fragment ? '#' : `#${fragment}`
   }
   const findOwn = (reference: JsonValue | undefined) => {
     const [, step = '', rest = ''] = /^#\/(?:\$defs|definitions)(\/[^/]+)(\/.*)?$/.exec(locate(String(reference))) ?? []
@@ -66,7 +68,16 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
       const { $ref, ...rest } = schema
       const found = findOwn($ref)
       if (found === undefined || found.rest !== '' || outer.includes(found.name)) return schema
-      return { ...inline(found.member, [...outer, found.name]), ...rest }
+      const base = inline(found.member, [...outer, found.name])
+      // Both count.
+      const properties = { ...(base['properties'] as JsonObject), ...(rest['properties'] as JsonObject) }
+      const required = new Set([base, rest].flatMap(({ required = [] }) => required as readonly JsonValue[]))
+      return {
+        ...base,
+        ...rest,
+        ...(Object.keys(properties).length > 0 && { properties }),
+        ...(required.size > 0 && { required: [...required] }),
+      }
     })
   const embedded = follow(inline(root)) as JsonObject
   Object.assign(selfPlaceholder, embedded)
@@ -189,9 +200,9 @@ export function patchOf(schema: JsonObject, find: Find, isNamed = false): JsonOb
 /** @param isNamed whether it is in a named part: those within are not followed, which may go round in circles */
 function patchPart(part: JsonValue, find: Find, isNamed: boolean): JsonValue {
   if (!isJsonObject(part) || isNeverObject(part)) return part
-  const { $ref, additionalProperties, anyOf, oneOf = anyOf, properties, type } = part
+  const { $ref, additionalProperties, anyOf, oneOf = anyOf, patternProperties, properties, type } = part
   if (isJsonObject(properties)) return patchOf(part, find, isNamed)
-  if (isJsonObject(additionalProperties)) {
+  if (isJsonObject(additionalProperties) && patternProperties === undefined) {
     return { type: 'object', additionalProperties: orNull(patchPart(additionalProperties, find, isNamed)) }
   }
   if (type === 'object') return { type }

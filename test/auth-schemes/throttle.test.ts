@@ -237,6 +237,13 @@ describe('attemptLimit', () => {
     expect(limit.check('bob', request)).toBeUndefined()
   })
 
+  it('counts attempts with two names in turn also where all others have to wait', () => {
+    const limit = attemptLimit({ failures: 2 })
+    for (let i = 0; i < 20_000; i++) limit.report(`user${i >> 1}`, 'rejected', request)
+    for (const name of ['ada', 'bob', 'ada', 'bob']) limit.report(name, 'rejected', request)
+    expect([limit.check('ada', request), limit.check('bob', request)]).not.toContain(undefined)
+  })
+
   it('ends with its window: a failure then is the first of another', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const limit = attemptLimit({ failures: 1, window: 1000 })

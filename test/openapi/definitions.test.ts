@@ -216,30 +216,52 @@ describe('the schemas of a description', () => {
   it('follow references by $id and by $anchor, and have neither: of requests and responses, each would be there twice', () => {
     const jsonSchema: JsonObject = {
       $id: 'https://schemas.example/a',
+      $anchor: 'top',
       type: 'object',
       properties: {
         first: { $ref: 'https://schemas.example/part' },
         second: { $ref: '#named' },
         third: { $ref: 'https://schemas.example/a#/$defs/Other' },
+        fourth: { $ref: 'https://schemas.example/a#named' },
+        fifth: { $ref: 'https://schemas.example/part#own' },
         again: { $ref: 'https://schemas.example/a' },
+        top: { $ref: '#top' },
         $id: { type: 'string' },
       },
       $defs: {
-        Part: { $id: 'https://schemas.example/part', type: 'integer' },
+        Part: { $id: 'https://schemas.example/part', $anchor: 'own', type: 'integer' },
         Other: { $anchor: 'named', type: 'boolean' },
       },
     }
     const { paths, components } = describeOne(collection({ jsonSchema }))
     const { schema } = paths['/a'].post.requestBody.content['application/json']
     const validate = new Ajv2020({ strict: false }).compile({ allOf: [schema], components })
-    const good = { first: 1, second: true, third: true, $id: 'x' }
-    const bad = [{ first: 'x' }, { second: 'x' }, { third: 'x' }, { again: { first: 'x' } }, { $id: 1 }]
+    const good = { first: 1, second: true, third: true, fourth: true, fifth: 1, $id: 'x' }
+    const wrong = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => ({ [name]: 'x' }))
+    const bad = [...wrong, { again: { first: 'x' } }, { top: { first: 'x' } }, { $id: 1 }]
     expect([good, { again: good }, ...bad].map((value) => validate(value))).toEqual([
       true,
       true,
       ...bad.map(() => false),
     ])
   })
+
+  it.each([{}, { anyOf: [{ required: ['own'] }, { required: ['base'] }] }])(
+    'have the properties of a reference and those beside it: %j',
+    (more) => {
+      const own = { properties: { own: { type: 'string' } }, required: ['own', 'base'], ...more }
+      const properties = { base: { type: 'string' }, other: { type: 'string' } }
+      const Base = { type: 'object', properties, required: ['base', 'other'] }
+      const jsonSchema = { $ref: '#/$defs/Base', ...own, $defs: { Base } } as JsonObject
+      const validate = new Ajv2020({ strict: false }).compile(
+        describeOne(collection({ jsonSchema })).components.schemas.A,
+      )
+      const good = { id: 1, own: 'x', base: 'x', other: 'x' }
+      const wrong = ['id', 'own', 'base', 'other'].flatMap((name) => [true, undefined].map((to) => ({ [name]: to })))
+      const bad = wrong.map((change) => JSON.parse(JSON.stringify({ ...good, ...change })))
+      expect([good, ...bad].map((value) => validate(value))).toEqual([true, ...bad.map(() => false)])
+    },
+  )
 
   it('follow references to names with a slash or a tilde, which are escaped there (RFC 6901 §4)', () => {
     const Part = z.object({ name: z.string() }).meta({ id: 'order/part~1' })
@@ -373,6 +395,14 @@ describe('the schemas of a description', () => {
       const { status } = await send('PATCH', '/a/1', [`Content-Type: ${type}`], JSON.stringify(patch))
       expect([patch, validate(patch)]).toEqual([patch, status === 200])
     }
+  })
+
+  it('of a merge patch leave properties open that a pattern of names may describe', () => {
+    const rules = { patternProperties: { '^x': { type: 'string' } }, additionalProperties: { type: 'number' } }
+    const jsonSchema: JsonObject = { type: 'object', properties: { part: { type: 'object', ...rules } } }
+    const { content } = describeOne(collection({ jsonSchema })).paths['/a/{id}'].patch.requestBody
+    const validate = new Ajv2020().compile(content['application/merge-patch+json'].schema)
+    expect([{ part: { x1: 'text', y: null } }, { part: 1 }].map((patch) => validate(patch))).toEqual([true, false])
   })
 
   it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
