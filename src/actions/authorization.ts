@@ -4,6 +4,7 @@ import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-pro
 import { describeValue } from '../core/option-values.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asJudged, asRead, type RequestView } from '../core/request-view.ts'
+import { isReadMethod } from '../protocol/methods.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import { checkConditions } from './conditions.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -43,11 +44,19 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<und
   if (route.authorize === undefined || mayCreate || !isAboutState(exchange)) {
     return requireAuthorization(exchange) as MaybePromise<undefined>
   }
+  const conceal = (error: unknown): void => {
+    if (!isHttpError(error) || error.status !== 404) throw error
+    exchange.concealed = error
+  }
   return orElse(
     () => requireAuthorization(exchange),
     (error) => {
-      if (!isHttpError(error) || error.status !== 404) throw error
-      exchange.concealed = error
+      conceal(error)
+      if (route.collection === undefined || exchange.state === undefined || !isReadMethod(method)) return undefined
+      // A path without a resource is a list of what is below it: so is that of one which is hidden.
+      setState(exchange, undefined)
+      const judged = () => andThen(judge(exchange, undefined), () => void (exchange.concealed = undefined))
+      return orElse(judged, conceal)
     },
   ) as MaybePromise<undefined>
 }

@@ -118,8 +118,9 @@ function isOneSegment(segment: string): boolean {
   return segment !== '' && parseRequestTarget(`/${segment}`) !== undefined
 }
 
-const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
-const ENCODER = new TextEncoder()
+/** Escapes of UTF-8 (Unicode, table 3-7). */
+const UTF8 =
+  /^(?:%[0-7].|%(?:c[2-9a-f]|d.)%[89ab].|%e(?:0%[ab]|[1-9a-cef]%[89ab]|d%[89]).%[89ab].|%f(?:0%[9ab]|[1-3]%[89ab]|4%8).(?:%[89ab].){2})+$/i
 
 /**
  * Decodes every escape, also those that are not UTF-8: there are programs that do. `decodeURIComponent` would throw for each of
@@ -127,9 +128,10 @@ const ENCODER = new TextEncoder()
  */
 function decodeEscapes(path: string): string {
   return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-    const bytes = Uint8Array.from(run.slice(1).split('%'), (digits) => Number.parseInt(digits, 16))
-    const text = DECODER.decode(bytes)
-    return String(ENCODER.encode(text)) === String(bytes) ? text : String.fromCharCode(...bytes)
+    if (UTF8.test(run)) return decodeURIComponent(run)
+    let text = ''
+    for (let at = 1; at < run.length; at += 3) text += String.fromCharCode(Number.parseInt(run.slice(at, at + 2), 16))
+    return text
   })
 }
 

@@ -143,6 +143,27 @@ describe('listReadings', () => {
     expect(decode.mock.results.filter(({ type }) => type === 'throw').length).toBeLessThan(10)
   })
 
+  it('decodes a run of escapes as UTF-8 where all of it is, and otherwise byte by byte', () => {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    const byDecoder = (bytes: readonly number[]): string => {
+      try {
+        return decoder.decode(Uint8Array.from(bytes))
+      } catch {
+        return String.fromCharCode(...bytes)
+      }
+    }
+    const edges = [0x41, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0]
+    for (let first = 0x80; first <= 0xff; first++) {
+      for (const second of edges) {
+        for (const rest of [[], [0x80], [0x80, 0xbf], [0x80, 0xc0]]) {
+          const bytes = [first, second, ...rest]
+          const escaped = bytes.map((byte) => `%${byte.toString(16)}`).join('')
+          expect(listReadings(`/${escaped}`)).toContain(`/${byDecoder(bytes)}`)
+        }
+      }
+    }
+  })
+
   it('is done with 64 kB of anything in a moment, by count of readings', () => {
     for (const unit of ['%25', '/..', '//', ';a/', '\\', '%2e/', '%252e%252e/']) {
       const path = `/${unit.repeat(Math.ceil(4000 / unit.length))}`.slice(0, 4096)

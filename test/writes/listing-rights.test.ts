@@ -342,6 +342,16 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list('/nothing', 'ann')).status).toBe(404)
   })
 
+  it('is that of a path without a resource where there is one that its caller may not see', async () => {
+    target = await startService({ auth: { ...auth, authorize: ownersOnly } }, memoryStore())
+    for (const path of ['/free/1', '/taken/1', '/taken/2']) await seed(target.store, path, { owner: 'ann' })
+    for (const path of ['/taken', '/taken/2']) await seed(target.store, path, { owner: 'bob' })
+    for (const path of ['/free', '/taken']) expect(await ids(path, 'ann')).toEqual([1])
+    expect((await list('/taken', 'bob')).json()).toMatchObject({ owner: 'bob' })
+    expect((await list('/taken/2', 'ann')).status).toBe(404)
+    expect((await target.send('DELETE', '/taken', { fields: as('ann') })).status).toBe(404)
+  })
+
   it('names no refused entry where the store ends a page early, behind entries that it does not show', async () => {
     await startNotes(owners(12, (n) => n % 4 === 1))
     const inner = target.store
