@@ -64,8 +64,8 @@ export async function completeItem(
 ): Promise<Document> {
   const value = before === undefined ? undefined : parseStored(before)
   const facts = splitProperties(value, fileNamesOf(exchange.route)).owned
-  // An answer that shows them is for those alone who may read: see `revealsState`.
-  if (Object.keys(given).length > 0 && Object.keys(facts).length > 0) await checkReading(exchange)
+  // An answer that tells of them is for those alone who may read: see `revealsState`.
+  if (Object.keys(given).length > 0) await checkReading(exchange)
   requireSameFacts(given, facts, Object.keys(given))
   const missing = splitProperties(facts, Object.keys(given)).rest as JsonObject
   return addProperties(document, missing)

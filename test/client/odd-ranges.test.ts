@@ -11,21 +11,26 @@ const range = (headers: Record<string, string>, content: string): Send => {
   return (res) => res.writeHead(206, { ETag: '"1"', 'Content-Range': 'bytes 3-5/6', ...headers }).end(content)
 }
 
-/** Breaks the first response after three of six bytes, and answers a range by a function. */
+/** Breaks the response of which three of six bytes were sent. */
+let breakOff = (): unknown => undefined
+
+/** Sends three of six bytes first, and answers a range by a function. */
 const startBroken = (sendRange: Send): Promise<string> =>
   start((req, res) => {
     if (req.headers.range !== undefined) return sendRange(res)
     res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 })
     if (req.method === 'HEAD') return res.end()
-    return res.write('abc', () => setTimeout(() => res.destroy(), 20))
+    breakOff = () => res.destroy()
+    return res.write('abc')
   })
 
 /** A service that has moved as a whole. */
 const startMoved = (target: string): Promise<string> =>
   start((req, res) => res.writeHead(308, { Location: `${target}${req.url}` }).end())
 
+/** Reads the text of a download that breaks once its first bytes have been read. */
 async function downloadText(base: string): Promise<string> {
-  const { file } = expectSuccess(await createResourceClient(base).download('/a'))
+  const { file } = expectSuccess(await createResourceClient(base).download('/a', { onProgress: () => breakOff() }))
   return (await file.blob()).text()
 }
 

@@ -142,7 +142,7 @@ describe('postgresStore, pool discipline', () => {
 
   it('answers 503 when no connection becomes free in time', async () => {
     const narrow = server.createPool({ max: 1 })
-    const store = postgresStore({ pool: narrow, tablePrefix: createPrefix(), connectTimeout: 500 })
+    const store = postgresStore({ pool: narrow, tablePrefix: createPrefix(), connectTimeout: 2000 })
     await store.read('/a')
     const client = await narrow.connect()
     await expect(store.read('/a')).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })

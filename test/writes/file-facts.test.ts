@@ -210,6 +210,8 @@ describe('PUT of an item with files (issue 17, 9)', () => {
     ]) {
       expect((await put(value, as('writer'))).status).toBe(404)
     }
+    await target.send('POST', '/docs', jsonOf({ title: 'without a file' }, as('admin')))
+    expect((await put({ title: 'U', file: FACTS }, as('writer'), '/docs/2')).status).toBe(404)
     expect((await put({ title: 'U' }, { ...as('writer'), Prefer: 'return=representation' })).status).toBe(404)
     expect((await put({ title: 'U' }, as('writer'))).status).toBe(204)
     expect((await put({ title: 'V', file: FACTS }, as('admin'))).status).toBe(204)
