@@ -53,7 +53,7 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<und
     (error) => {
       conceal(error)
       if (route.collection === undefined || exchange.state === undefined || !isReadMethod(method)) return undefined
-      // A path without a resource is a list of what is below it: so is that of one which is hidden.
+      // Any path may be a list: one whose resource is hidden is judged as one that has none.
       setState(exchange, undefined)
       const judged = () => andThen(judge(exchange, undefined), () => void (exchange.concealed = undefined))
       return orElse(judged, conceal)

@@ -26,7 +26,7 @@ export const RESERVED_PARAMETERS: readonly string[] = ['limit', 'after', 'sort',
 export const MOST_VALUES = 8
 export const MOST_CONDITIONS = 4
 export const MOST_SORT_KEYS = 2
-/** The most parameters of a query: one with more has a fault among any that are one more. */
+/** The most parameters of a valid query. Among one more there is always a fault, so that no further ones need be read. */
 export const MOST_PARAMETERS: number = MOST_CONDITIONS * MOST_VALUES + RESERVED_PARAMETERS.length
 /** The most properties of an index, those of the scope included. */
 export const MOST_PROPERTIES = 16

@@ -106,7 +106,7 @@ export interface QueryParameter {
 
 /**
  * Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed.
- * @param most parameters to read, and one more: what follows is left out. A broken escape costs 10 µs
+ * @param most how many parameters the caller takes: one more is read, and the rest is left out. A broken escape costs 10 µs
  */
 export function parseQueryText(text: string, most: number = Number.POSITIVE_INFINITY): readonly QueryParameter[] {
   const parameters: QueryParameter[] = []
