@@ -12,6 +12,12 @@ const service = await runS3()
 
 const open = (options: Partial<S3ContentsOptions> = {}): ContentStore => openS3Contents(service.endpoint, options)
 
+/** What a failed upload in parts removes after its caller has been told must not disturb the next test. */
+async function untilGivenUp(): Promise<void> {
+  const isLast = (request: string) => /^DELETE [^?]*$/.test(request)
+  await vi.waitFor(() => expect(service.requests.filter(isLast)).toHaveLength(1), 30_000)
+}
+
 describe('s3Contents, when the service or the source fails', () => {
   it('ends an upload in parts with an abort when the source breaks off (issue 22)', async () => {
     const contents = open({ prefix: createPrefix() })
@@ -34,9 +40,21 @@ describe('s3Contents, when the service or the source fails', () => {
     }
     service.requests.length = 0
     await expect(contents.put(createKey(), sweptMeanwhile())).rejects.toMatchObject({ status: 503 })
-    // What it does after that must not disturb the next test.
-    const isLast = (request: string) => /^DELETE [^?]*$/.test(request)
-    await vi.waitFor(() => expect(service.requests.filter(isLast)).toHaveLength(1), 30_000)
+    await untilGivenUp()
+  })
+
+  it('is away where the sweep has ended the upload between its last part and its completion', async () => {
+    const contents = open({ prefix: createPrefix() })
+    service.interfere = (req, res) => {
+      if (req.method !== 'POST' || !req.url!.includes('uploadId=')) return undefined
+      res.writeHead(404).end('<Error><Code>NoSuchUpload</Code></Error>')
+      return 'done'
+    }
+    service.requests.length = 0
+    const put = contents.put(createKey(), stream(createBytes(9 * MEBIBYTE, 1), MEBIBYTE))
+    await expect(put).rejects.toMatchObject({ status: 503 })
+    service.interfere = () => undefined
+    await untilGivenUp()
   })
 
   it('lists an upload in parts that was never completed, and ends it', async () => {

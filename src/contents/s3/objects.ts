@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
-import { isUnavailable } from '../../core/unavailable.ts'
+import { createUnavailableError, isUnavailable } from '../../core/unavailable.ts'
 import type { LocateRequest, PutContent } from '../types.ts'
 import { createS3Error, type S3Client, type S3Response } from './client.ts'
 import { readElement } from './lists.ts'
@@ -45,6 +45,8 @@ export async function uploadObject(
       await completeUpload(client, name, uploadId, parts, signal)
     }
     const response = await client.send({ method: 'HEAD', name, signal })
+    // The sweep has ended the upload between its last part and its completion.
+    if (response.status === 404) throw createUnavailableError(createS3Error(response))
     if (response.status !== 200) throw createS3Error(response)
     return { size: Number(response.headers.get('Content-Length')) }
   } catch (error) {
