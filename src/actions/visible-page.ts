@@ -13,8 +13,13 @@ import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
 const MOST_REFUSED = 2000
 /** Bytes of JSON in them, which `authorize` may have had parsed. */
 const MOST_REFUSED_BYTES = 16 * 1024 * 1024
-/** Pages of the store that are judged for one: it may give short ones, and empty ones without an end. */
+/** Pages of the store that are judged for one. */
 const MOST_PAGES = 200
+/**
+ * What a page counts for that holds less than a tenth of what was asked for, and is not the last: to find no more, a store
+ * may have looked at as many entries as one list may cost. It may also give empty pages without an end.
+ */
+const SPARSE = 50
 /** Bytes of entries that are judged in one go, each counted as at least so many. */
 const PAUSE = 256 * 1024
 const ENTRY = 4096
@@ -67,10 +72,13 @@ class Judge {
     return this.#refused > 0
   }
 
-  /** Judges entries in order, until all are judged or too many have been refused. */
-  async judge(items: readonly StoredResource[]): Promise<Judged> {
+  /**
+   * Judges the entries of a page in order, until all are judged or too many have been refused.
+   * @param size how many were asked for
+   */
+  async judge({ items, next }: Page, size: number): Promise<Judged> {
     const shown: StoredResource[] = []
-    this.#pages++
+    this.#pages += next !== undefined && items.length * 10 < size ? SPARSE : 1
     let count = 0
     for (const item of items) {
       const key = `${item.version} ${item.path}`
@@ -128,7 +136,7 @@ async function countShown(exchange: ResourceExchange): Promise<number | undefine
   do {
     if (judged >= MOST_COUNTED || judge.isSpent) return undefined
     const page: Page = await fetchPage(exchange, cursor, CHUNK)
-    const { count, shown } = await judge.judge(page.items)
+    const { count, shown } = await judge.judge(page, CHUNK)
     if (count < page.items.length) return undefined
     total += shown.length
     judged += count
@@ -148,7 +156,7 @@ async function collectPage(
   let size = limit
   for (;;) {
     const page = await fetchPage(exchange, cursor, size)
-    const { count, shown } = await judge.judge(page.items)
+    const { count, shown } = await judge.judge(page, size)
     const cut = findCut(page, size, count, shown, limit - items.length)
     if (cut !== undefined) {
       size = cut
@@ -199,7 +207,7 @@ async function isMoreShown(exchange: ResourceExchange, judge: Judge, after: stri
   for (let size = 1; cursor !== undefined; size = CHUNK) {
     if (judge.isSpent) return true
     const page: Page = await fetchPage(exchange, cursor, size)
-    const { shown, count } = await judge.judge(page.items)
+    const { shown, count } = await judge.judge(page, size)
     if (shown.length > 0 || count < page.items.length) return true
     cursor = page.next
   }

@@ -78,6 +78,20 @@ describe('a store whose pages are not those of the contract', () => {
     expect(page.field('X-Total-Count')).toBeUndefined()
   })
 
+  it('asks for four pages at most where each has none or few of the items that were asked for', async () => {
+    let calls = 0
+    const list = (page: Page, { after }: ListOptions): Page => {
+      calls++
+      const at = Number(after ?? 0)
+      return { items: at % 2 === 0 ? page.items.slice(0, 1) : [], next: String(at + 1) }
+    }
+    const { send } = await serve(await storeWith(list), { resources, onError: () => {} })
+    const page = await send('GET', '/notes?limit=50')
+    expect(page.status).toBe(200)
+    expect(page.field('Link')).toContain('rel="next"')
+    expect(calls).toBe(4)
+  })
+
   it('has a next page behind a full one that empty pages follow without an end', async () => {
     const list = (page: Page, { after }: ListOptions): Page =>
       after === '1' ? { next: '9', ...page } : { items: [], next: String(Number(after ?? 0) + 1) }
@@ -94,8 +108,8 @@ describe('a store whose pages are not those of the contract', () => {
       limits.push(limit)
       const at = Number(after ?? 0)
       if (at === 0) items = page.items
-      if (at < 199) return { items: [], next: String(at + 1) }
-      const shown = items.slice(at - 199, at - 199 + limit)
+      if (at < 3) return { items: [], next: String(at + 1) }
+      const shown = items.slice(at - 3, at - 3 + limit)
       return { items: shown, next: String(at + shown.length) }
     }
     const { send } = await serve(await storeWith(list), { resources, onError: () => {} })
