@@ -13,10 +13,20 @@ const service = createResourceService(store, {
 
 let isStopping = false
 
+/** Asks the store, which bounds its wait. A query of the pool alone would keep a connection that has fallen silent. */
+async function canRead() {
+  try {
+    await store.read('/notes/1')
+    return true
+  } catch {
+    return false
+  }
+}
+
 const server = createServer(async (req, res) => {
   if (req.url === '/livez') return res.writeHead(200).end()
   if (req.url === '/readyz') {
-    const isReady = !isStopping && (await pool.query('SELECT 1').catch(() => false))
+    const isReady = !isStopping && (await canRead())
     return res.writeHead(isReady ? 200 : 503).end()
   }
   return service(req, res)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { run } from '../real/programs.ts'
 import { readDockerfile } from '../support/dockerfile.ts'
+import { startProxy } from '../support/pausable-proxy.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type RunningRecipe, startRecipe } from '../support/recipes.ts'
 
@@ -51,6 +52,28 @@ describe('examples/recipes/server.mjs', () => {
     expect(await begun.finish()).toMatch(/^HTTP\/1\.1 201 Created\r\n(?:.*\r\n)*Connection: close\r\n/)
     expect(await program.ended).toBe(0)
   })
+
+  it('is ready again after its connections have fallen silent under the probes', async () => {
+    const { hostname, port, href } = new URL(database.connectionString)
+    const proxy = await startProxy(Number(port))
+    try {
+      const { send } = await startServer({
+        DATABASE_URL: href.replace(`${hostname}:${port}`, `127.0.0.1:${proxy.port}`),
+      })
+      const probe = async () => (await send('GET', '/readyz')).status
+      const probeAll = () => Promise.all(Array.from({ length: 10 }, probe))
+      expect(await probeAll()).toEqual(Array(10).fill(200))
+      proxy.pause()
+      const silent = probeAll()
+      await sleep(100)
+      proxy.resume()
+      expect(await silent).toEqual(Array(10).fill(503))
+      expect(await probe()).toBe(200)
+      expect((await send('GET', '/notes')).status).toBe(200)
+    } finally {
+      await proxy.close()
+    }
+  }, 30_000)
 
   it('is alive but not ready without its database', async () => {
     const { send } = await startServer({ DATABASE_URL: 'postgres://postgres@127.0.0.1:1/postgres' })
