@@ -148,6 +148,13 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
     if (holdContinue(req, res) && continued.length === 0) emitter.emit('request', req, res)
     else listenHeld(req, res)
   })
+  const unknown = takeListeners(emitter, 'checkExpectation')
+  emitter.on('checkExpectation', (req: IncomingMessage, res: ServerResponse) => {
+    // Over HTTP/2 Node knows the expectation in lower case only. Java and PHP send it as `100-Continue`.
+    if (req.headers.expect?.toLowerCase() === '100-continue') emitter.emit('checkContinue', req, res)
+    else if (unknown.length === 0) res.writeHead(417, { 'Content-Length': 0 }).end()
+    else for (const host of unknown) host.call(server, req, res)
+  })
 }
 
 /** Answers an error that a service forwards: listeners take none, and a request that has failed must not get to them. */
@@ -159,7 +166,7 @@ function answerError(req: IncomingMessage, res: ServerResponse, error: unknown):
   createHandler({ run, forwardErrors: false })(req, res)
 }
 
-function takeListeners(emitter: Server, event: 'request' | 'checkContinue'): Listener[] {
+function takeListeners(emitter: Server, event: 'request' | 'checkContinue' | 'checkExpectation'): Listener[] {
   const listeners = emitter.listeners(event) as Listener[]
   emitter.removeAllListeners(event)
   return listeners

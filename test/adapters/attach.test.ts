@@ -152,6 +152,19 @@ describe('attach with a middleware', () => {
     expect((await send(port, { method: 'POST', target: '/x' })).text).toBe('request')
   })
 
+  it('leaves an expectation that is unknown to the listener of the host for it, or answers 417 (RFC 9110 §10.1.1)', async () => {
+    const own = createServer((_req, res) => void res.end('request'))
+    own.on('checkExpectation', (_req, res) => void res.end('host'))
+    for (const [server, status] of [
+      [own, 200],
+      [createServer(), 417],
+    ] as const) {
+      attach(server, createResourceService(memoryStore()))
+      const answer = await send(await listen(server), { method: 'GET', target: '/x', fields: ['Expect: banana'] })
+      expect(answer.status).toBe(status)
+    }
+  })
+
   it('has no 100 Continue sent once the response has begun (RFC 9110 §10.1.1)', async () => {
     const server = createServer((req, res) => {
       res.writeHead(200, { 'Content-Length': 2 }).flushHeaders()

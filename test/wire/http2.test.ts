@@ -141,11 +141,14 @@ describe.each<[string, () => Http2Server]>([
   it('tells a client that waits to go on, or refuses it without (RFC 9110 §10.1.1, RFC 9113 §8.1)', async () => {
     const { session, send } = await open()
     await send('PUT', '/a', {}, 'one')
-    for (const [condition, status, told] of [
-      ['"x"', 412, false],
-      ['*', 204, true],
+    for (const [expectation, condition, status, told] of [
+      ['100-continue', '"x"', 412, false],
+      ['100-continue', '*', 204, true],
+      ['100-Continue', '"x"', 412, false],
+      ['100-Continue', '*', 204, true],
+      ['banana', '*', 417, false],
     ] as const) {
-      const stream = session.request({ ':method': 'PUT', ':path': '/a', expect: '100-continue', 'if-match': condition })
+      const stream = session.request({ ':method': 'PUT', ':path': '/a', expect: expectation, 'if-match': condition })
       let isTold = false
       stream.on('error', () => {})
       stream.once('continue', () => {
