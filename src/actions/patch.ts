@@ -124,7 +124,8 @@ function writeValid(
 ): MaybePromise<Patched> {
   const { route, storePath } = exchange
   const { limits } = route.context
-  if (Buffer.byteLength(text) > limits.bodySize) throw tooLarge('The patched document would be too large.')
+  if (Buffer.byteLength(text) > Math.min(limits.bodySize, route.maxSize))
+    throw tooLarge('The patched document would be too large.')
   requireFewMembers(text, limits)
   const { contentType, contentLanguage, filename } = resource
   const content = indexContent(route, storePath, { contentType, contentLanguage, filename, body: text }, value)

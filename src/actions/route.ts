@@ -94,6 +94,8 @@ export interface Route {
   readonly types: readonly string[]
   /** Whether content is a JSON document that is parsed and validated. */
   readonly isJson: boolean
+  /** The most bytes of content that is stored as it was sent; a patch of it must not make it larger. */
+  readonly maxSize: number
   /** Whether members have a JSON member `id` that is the name in the path. */
   readonly idMember: 'integer' | 'string' | undefined
   /** Whether PUT creates a resource that does not exist. */

@@ -1,5 +1,5 @@
 import { checkParsedJson } from '../body-types/json.ts'
-import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
+import { defineMember, equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
 import { viewReplaced } from './changes.ts'
@@ -53,8 +53,10 @@ export function stamp(
     checkParsedJson(given, route.context.limits)
     const draft = new WrittenDocument(given)
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
-      requireAllKept(given, valid.value, definition)
-      return joinProperties(valid, owned)
+      const leftOut = leftOutOf(given, valid.value)
+      requireNoneAdded(leftOut, rest, definition)
+      // A file is stored beside its item: what the schema of before or `process` has left there stays, as without the hook.
+      return joinProperties(addProperties(valid, leftOut), owned)
     })
   })
 }
@@ -67,9 +69,19 @@ function joinProperties(document: Document, owned: { readonly [name: string]: Js
   return new WrittenDocument({ id, ...complete.value })
 }
 
-function requireAllKept(given: JsonValue, kept: JsonValue, definition: string): void {
-  if (!isJsonObject(given) || !isJsonObject(kept)) return
-  const lost = Object.keys(given).filter((name) => !Object.hasOwn(kept, name))
+/** The properties that a schema has left out of a value. */
+function leftOutOf(given: JsonValue, kept: JsonValue): JsonObject {
+  const leftOut: Record<string, JsonValue> = {}
+  if (!isJsonObject(given) || !isJsonObject(kept)) return leftOut
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(kept, name)) defineMember(leftOut, name, given[name]!)
+  }
+  return leftOut
+}
+
+/** @throws TypeError for a property that the hook has added and the schema leaves out */
+function requireNoneAdded(leftOut: JsonObject, shown: JsonValue, definition: string): void {
+  const lost = Object.keys(leftOut).filter((name) => !isJsonObject(shown) || !Object.hasOwn(shown, name))
   if (lost.length === 0) return
   const names = lost.map((name) => JSON.stringify(name)).join(', ')
   const them = lost.length === 1 ? 'it' : 'them'

@@ -68,6 +68,7 @@ export function compileDocument(
     actions: restrict(restrict(actions, methods), options.methods),
     types,
     isJson,
+    maxSize: isJson || options.schema !== undefined ? Number.POSITIVE_INFINITY : maxSize,
     usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
     offers: representations.map(({ type }) => requireMediaType(type, pattern)),
     renditions: representations,

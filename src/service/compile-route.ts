@@ -40,6 +40,7 @@ export function completeRoute(
     storePath: undefined,
     types: ['*/*'],
     isJson: true,
+    maxSize: Number.POSITIVE_INFINITY,
     idMember: undefined,
     createsByPut: true,
     indexing: undefined,

@@ -20,7 +20,10 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
    * Default: all types; for a collection `application/json`.
    */
   readonly types?: readonly string[]
-  /** The most bytes of content that is not parsed: of one file, in a form too. Default `Infinity`. */
+  /**
+   * The most bytes of content that is not parsed: of one file, in a form too. A patch does not make a document larger.
+   * Default `Infinity`.
+   */
   readonly maxSize?: number
   /**
    * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name, which JSON

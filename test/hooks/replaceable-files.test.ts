@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { type Change, json } from '../../src/actions/hook-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
+import type { StoredResource } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
@@ -168,6 +170,29 @@ describe('PUT of a file of an item', () => {
       ['patched', '/tasks/1', 1, { id: '1' }, { id: 1, changes: 2, photo: 5 }],
     ])
     expect((await target.store.list('/audit', { limit: 9 })).items).toHaveLength(2)
+  })
+
+  it('keeps what the schema leaves out of the item, as without beforeWrite', async () => {
+    const stamped = collection({
+      schema: z.object({ title: z.string(), changes: z.number().optional() }),
+      files: { photo: { replaceable: true } },
+      beforeWrite: (value) => ({ ...value, changes: 2 }),
+    })
+    target = await startService({ resources: { '/tasks': stamped } })
+    await target.store.write('/tasks/1', json({ id: 1, title: 'T', ofAnEarlierSchema: true }), { expect: 'any' })
+    expect((await target.send('PUT', '/tasks/1/photo', png('12345'))).status).toBe(201)
+    const photo = { name: 'photo', type: 'image/png', size: 5 }
+    const { body } = (await target.store.read('/tasks/1')) as StoredResource
+    expect(JSON.parse(String(body))).toEqual({ id: 1, title: 'T', changes: 2, ofAnEarlierSchema: true, photo })
+  })
+
+  it('is taken also where the item has a value from before that its list cannot index', async () => {
+    const listed = collection({ query: { rank: 'number' }, files: { photo: { replaceable: true } } })
+    target = await startService({ resources: { '/tasks': listed } })
+    await target.store.write('/tasks/1', json({ id: 1, rank: 'first' }), { expect: 'any' })
+    expect((await target.send('PUT', '/tasks/1/photo', png('12345'))).status).toBe(201)
+    const listing = await target.send('GET', '/tasks?rank[exists]=false')
+    expect(listing.json()).toEqual([{ id: 1, rank: 'first', photo: { name: 'photo', type: 'image/png', size: 5 } }])
   })
 
   it('has facts within the limits of the service, in a form as well', async () => {

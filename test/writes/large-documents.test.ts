@@ -62,6 +62,21 @@ describe('a document that the store keeps in pieces', () => {
     await small.close()
   })
 
+  it('is not made larger than maxSize by a patch, as by a PUT', async () => {
+    const files = document({ maxSize: 100 })
+    const small = await startService({
+      resources: { '/d/{name}': files, '/t': collection({ types: ['*/*'], maxSize: 100 }) },
+    })
+    for (const path of ['/d/a', '/t/a']) {
+      const put = async (size: number) => (await small.send('PUT', path, jsonOf({ a: 'x'.repeat(size - 8) }))).status
+      expect([path, await put(101), await put(100 - ',"b":1'.length)]).toEqual([path, 413, 201])
+      const patch = async (b: number) => (await small.send('PATCH', path, jsonOf({ b }, MERGE_PATCH))).status
+      expect([path, await patch(10), await patch(1)]).toEqual([path, 413, 200])
+      expect((await small.send('GET', path)).text).toHaveLength(100)
+    }
+    await small.close()
+  })
+
   it('too large to be parsed is not patched: 413', async () => {
     const small = await startService({ limits: { bodySize: 100_000 } }, target.store)
     await small.send('PUT', '/big', jsonOf({ text: TEXT }))
