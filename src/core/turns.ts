@@ -27,7 +27,8 @@ export interface Turns {
   isTaken(key: string): boolean
   /**
    * Runs a task when those before it at its key are done, at once where there are none.
-   * @param overflow what to do when too many wait: go on without a turn, or refuse with 503
+   * @param overflow what to do when too many wait, or others have had their turns for so long: go on without a turn, or refuse
+   *   with 503
    * @param exchange whose client may leave while the task waits: its place is free then, and the call rejects
    */
   take<Result>(key: string, task: Task<Result>, overflow: 'go-on' | 'refuse', exchange?: Exchange): MaybePromise<Result>
@@ -45,9 +46,12 @@ export interface TurnLimits {
 const LIMITS: TurnLimits = { perKey: 256, total: 4096, patience: 10_000 }
 
 /** Those who wait at a key, the first of them first. Each is called when it is its turn. */
-type Line = Set<() => void>
+class Line extends Set<() => void> {
+  /** How many have had their turn. */
+  served = 0
+}
 
-const EMPTY: Line = new Set()
+const EMPTY = new Line()
 
 export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): Turns {
   // A key stands here while a task is under way; it has a line of its own once another task waits.
@@ -66,8 +70,9 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     const line = lines.size === 0 ? undefined : lines.get(key)
     if (line === undefined) return
     const [next] = line
-    if (next === undefined) lines.delete(key)
-    else next()
+    if (next === undefined) return void lines.delete(key)
+    line.served++
+    next()
   }
 
   function hold<Result>(key: string, task: Task<Result>, entry: Entry): MaybePromise<Result> {
@@ -124,8 +129,14 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
         if (overflow === 'go-on') return task('at-once')
         throw createUnavailableError()
       }
-      const own = line === EMPTY ? new Set<() => void>() : line
-      return wait(key, own, exchange).then((isTurn) => (isTurn ? hold(key, task, 'waited') : task('waited')))
+      const own = line === EMPTY ? new Line() : line
+      const { served } = own
+      return wait(key, own, exchange).then((isTurn) => {
+        if (isTurn) return hold(key, task, 'waited')
+        // No task hangs, there are too many: all that came together would be under way at once, each with what it has read.
+        if (overflow === 'refuse' && own.served > served) throw createUnavailableError()
+        return task('waited')
+      })
     },
   }
 }

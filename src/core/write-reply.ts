@@ -43,7 +43,7 @@ export function writeReply(exchange: Exchange, reply: Reply, onLateFailure: Erro
     // Middleware that gathers what it is given has all of it at once.
     const isInTwo = keepsLastByte(exchange, size) && !holdsBytes(exchange) && !hasUnreadBody(exchange)
     if (isInOnePiece(exchange, body)) return (isInTwo ? writeInTwo : writePiece)(exchange, reply, body)
-    const source = sourceOf(body)
+    const source = sourceOf(exchange, body)
     return source.read === undefined || isInTwo
       ? writeSource(exchange, reply, source, onLateFailure)
       : writeShort(exchange, reply, source, source.read)
@@ -142,13 +142,15 @@ export function isInOnePiece(exchange: Exchange, body: ReplyBody): body is strin
   return body.length <= (exchange.isHttp2 ? HTTP2_PIECE : PIECE)
 }
 
-function sourceOf(body: ReplyBody): ContentSource {
+function sourceOf(exchange: Exchange, body: ReplyBody): ContentSource {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
-  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
   return {
-    size: bytes.length,
+    size: body.length,
     async *open() {
-      yield bytes
+      if (typeof body !== 'string') return yield body
+      // The bytes of all of it would be a copy for each client that does not read.
+      const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
+      for (let at = 0; at < body.length; at += most) yield Buffer.from(body.slice(at, at + most), 'latin1')
     },
   }
 }

@@ -188,6 +188,21 @@ describe('turns (issue 17.6)', () => {
     expect(turns.isTaken('/a')).toBe(false)
   })
 
+  it('are refused with 503 after their patience where others have had theirs meanwhile: they would all be under way at once', async () => {
+    const turns = createTurns({ perKey: 4, total: 4, patience: 20 })
+    const [first, second] = [createTask(), createTask()]
+    const held = [turns.take('/a', first.run, 'refuse'), turns.take('/a', second.run, 'refuse')]
+    const waiting = [turns.take('/a', (entry) => entry, 'refuse'), turns.take('/a', (entry) => entry, 'go-on')]
+    first.end()
+    const unavailable = expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } })
+    await expect(waiting[0]).rejects.toEqual(unavailable)
+    expect(await waiting[1]).toBe('waited')
+    expect(second.entries).toEqual(['waited'])
+    second.end()
+    await Promise.all(held)
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
   it('count a task that got its turn once: after its patience no more tasks wait than before', async () => {
     const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
     const first = createTask()

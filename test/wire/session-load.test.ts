@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createActivity } from '../../src/core/activity.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
@@ -95,6 +95,19 @@ describe('streams of one session that are not read', () => {
     await once(head, 'response')
     session.destroy()
     await expect.poll(() => closed).toContain('GET')
+  })
+
+  it('hold no bytes of large text but those that wait to be sent: the text is that of the store', async () => {
+    const text = 'x'.repeat(8_000_000)
+    const session = await open(createHandler({ run: () => contentReply(200, text, TEXT), forwardErrors: false }))
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    const made = vi.spyOn(Buffer, 'from')
+    closers.push(() => made.mockRestore())
+    await Promise.all(Array.from({ length: 10 }, () => once(ask(session, '/'), 'response')))
+    const bytes = made.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0)
+    expect(bytes).toBeLessThan(text.length)
   })
 
   it('hold no small answer up (issue 16)', async () => {
