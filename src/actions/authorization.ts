@@ -1,4 +1,4 @@
-import { note } from '../core/diagnostics.ts'
+import { note, refuse } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
@@ -112,14 +112,11 @@ function ask(
   return andThen(askAbout(resource, limit, route.authorize!, principal, request), (verdict) => {
     if (verdict === true) return
     refuseRenamedValue('authorize', 'authorize', verdict)
-    if (verdict === 'not-found') {
-      note(exchange, 'authorize hides it')
-      throw new HttpError(404, 'ERR_NOT_FOUND')
-    }
+    if (verdict === 'not-found') refuse(exchange, 'authorize hides it', new HttpError(404, 'ERR_NOT_FOUND'))
     // A function without `return` refuses everything.
     const isRefusal = verdict === false
-    note(exchange, isRefusal ? 'authorize refused' : `authorize returned ${describeValue(verdict)}, which refuses`)
-    throw new HttpError(403, 'ERR_FORBIDDEN')
+    const reason = isRefusal ? 'authorize refused' : `authorize returned ${describeValue(verdict)}, which refuses`
+    refuse(exchange, reason, new HttpError(403, 'ERR_FORBIDDEN'))
   })
 }
 

@@ -41,8 +41,7 @@ export function expectationOf(exchange: ResourceExchange): Expectation {
   if (foreseenVersion !== undefined) return { version: foreseenVersion }
   if (!exchange.isConditional) {
     // It replaces what there is, or restores it, and creates nothing.
-    const isReplacement = method === 'PUT' && !route.createsByPut
-    if (!isReplacement) return 'any'
+    if (method !== 'PUT' || route.createsByPut) return 'any'
     return current === undefined ? 'absent' : 'present'
   }
   const takesAny = conditions?.ifMatch === '*' && conditions.ifNoneMatch === undefined
@@ -87,10 +86,7 @@ function foreseeVersion(exchange: ResourceExchange): boolean {
  * the condition: the state comes before the content in the order of decisions (RFC 9110 §13.2.1).
  * @throws HttpError 412, 404, 410 instead of a fault of the content
  */
-export function performForeseen(
-  exchange: ResourceExchange,
-  perform: (exchange: ResourceExchange) => MaybePromise<Reply>,
-): MaybePromise<Reply> {
+export function performForeseen(exchange: ResourceExchange, perform: Action['perform']): MaybePromise<Reply> {
   return orElse(
     () => perform(exchange),
     (error) => {

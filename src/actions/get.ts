@@ -24,8 +24,7 @@ export function get(exchange: ResourceExchange): MaybePromise<Reply> {
   if (exchange.page !== undefined) return listReply(exchange, exchange.page)
   const current = exchange.current!
   if (exchange.rendition >= 0) return markWork(exchange, renditionReply(exchange, current))
-  const redirect = redirectReply(exchange, current)
-  return redirect ?? markWork(exchange, representationReply(exchange, current))
+  return redirectReply(exchange, current) ?? markWork(exchange, representationReply(exchange, current))
 }
 
 /** 304 for a representation that the client has. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
-import { HttpError, isHttpError } from '../core/errors.ts'
+import { HttpError, isHttpError, malformedField } from '../core/errors.ts'
 import { wantsDigests } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
@@ -47,16 +47,14 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
   }
   const key = parseIdempotencyKey(field)
   if (key === undefined) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: 'Idempotency-Key is one string of 1 to 255 visible ASCII characters without " , ; and \\.',
-    })
+    throw malformedField('Idempotency-Key is one string of 1 to 255 visible ASCII characters without " , ; and \\.')
   }
   // Tokens that name no one, as those of a verifier that returns true, have one principal between them.
   const isNamed = exchange.principal !== undefined && exchange.principal.id !== ''
   if (!isNamed && key.length < SHORTEST_SECRET) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: `Without credentials that name a principal an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
-    })
+    throw malformedField(
+      `Without credentials that name a principal an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
+    )
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
   if (isLeftToWrite(exchange)) return undefined

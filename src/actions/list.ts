@@ -209,9 +209,7 @@ function formatTarget({ mount, path }: ResourceExchange, query: string): string 
 function formatNextQuery(exchange: ResourceExchange, after: string): string {
   const { queryText } = exchange
   // A plain query is kept as it was sent. Its names are compared decoded: "%61fter" is "after".
-  if (/^[\w\-.~&=%]*$/.test(queryText) && !exchange.query.has('after')) {
-    return queryText === '' ? `after=${after}` : `${queryText}&after=${after}`
-  }
+  if (/^[\w\-.~&=%]*$/.test(queryText) && !exchange.query.has('after')) return joinQuery(queryText, after)
   const query = new URLSearchParams(exchange.query)
   query.set('after', after)
   return query.toString()

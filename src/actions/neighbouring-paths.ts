@@ -1,4 +1,4 @@
-import { note } from '../core/diagnostics.ts'
+import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { formatPointerStep } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -18,8 +18,7 @@ export function checkParent(exchange: ResourceExchange): MaybePromise<undefined>
   exchange.parentSeenAt = exchange.route.context.now()
   return andThen(isVisible(exchange, path), (isVisible) => {
     if (isVisible) return undefined
-    note(exchange, 'the parent is not there for this caller')
-    throw new HttpError(404, 'ERR_NOT_FOUND')
+    refuse(exchange, 'the parent is not there for this caller', new HttpError(404, 'ERR_NOT_FOUND'))
   })
 }
 

@@ -60,10 +60,7 @@ function letGo({ body, reread }: PageEntry): RangedBody {
   const isValue = typeof body === 'string' || body instanceof Uint8Array
   if (!isValue || reread === undefined || body.length < LARGEST_HELD || body.length > SHORT) return body
   const read = async function* (signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void, undefined> {
-    const body = await reread(signal)
-    if (typeof body === 'string') yield Buffer.from(body, 'latin1')
-    else if (body instanceof Uint8Array) yield body
-    else yield* body.open(signal)
+    yield* piecesOf(await reread(signal), signal)
   }
   return { size: body.length, open: read, openRange: (_first, _last, signal) => read(signal) }
 }

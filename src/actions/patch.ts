@@ -57,8 +57,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const format = selectPatchFormat(exchange.field('content-type'), exchange.route.patchFormats)
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
-    const parsed = atOnce(format.parse(document.value))
-    return andThen(commit(exchange, attempt, parsed), (result) =>
+    return andThen(commit(exchange, attempt, atOnce(format.parse(document.value))), (result) =>
       result.outcome === 'answered' ? result.reply : createReply(exchange, result),
     )
   })
@@ -117,11 +116,8 @@ function write(
   })
 }
 
-function writeValid(
-  exchange: ResourceExchange,
-  resource: StoredResource,
-  { value, text }: Document,
-): MaybePromise<Patched> {
+function writeValid(exchange: ResourceExchange, resource: StoredResource, document: Document): MaybePromise<Patched> {
+  const { value, text } = document
   const { route, storePath } = exchange
   const { limits } = route.context
   if (Buffer.byteLength(text) > Math.min(limits.bodySize, route.maxSize))

@@ -193,11 +193,6 @@ function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePr
   })
 }
 
-/** What the answer to a replacement holds. */
-function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' {
-  return exchange.preferences.return ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
-}
-
 /** Whether the content is stored as it was sent: a store of rows may keep the same values in other bytes. */
 function isStoredAsSent({ content: { body }, isVerbatim }: Proposal, resource: StoredResource): boolean {
   if (typeof body === 'string') return isVerbatim && body === (textOf(resource) ?? body)
@@ -208,7 +203,8 @@ function createReply(exchange: ResourceExchange, result: Written, proposal: Prop
   const { route } = exchange
   const isVerbatim = isStoredAsSent(proposal, result.resource)
   const isCreated = result.outcome === 'created'
-  const wanted = isCreated ? (exchange.preferences.return ?? 'minimal') : wantedReturn(exchange)
+  const usual = isCreated || route.putResponse === 'none' ? 'minimal' : 'representation'
+  const wanted = exchange.preferences.return ?? usual
   const fields = appliedPreferences(exchange)
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {

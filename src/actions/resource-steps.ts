@@ -1,8 +1,8 @@
 import { tooLarge } from '../body-types/limits.ts'
 import { isUtf8Charset } from '../body-types/text.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
-import { note } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
+import { note, refuse } from '../core/diagnostics.ts'
+import { HttpError, malformedField } from '../core/errors.ts'
 import { mayStateDigests } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
@@ -38,9 +38,7 @@ export function checkContent(exchange: ResourceExchange): undefined {
     checkLanguage(exchange.field('content-language'))
   }
   if (exchange.method === 'PUT' && exchange.field('content-range') !== undefined) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: 'PUT replaces the whole: Content-Range has no place here.',
-    })
+    throw malformedField('PUT replaces the whole: Content-Range has no place here.')
   }
   // A query is not stored.
   const needsDigests = exchange.route.needsDigests && exchange.method !== 'QUERY'
@@ -54,7 +52,7 @@ const MOST = 256
 /** @throws HttpError 400 for a language that is malformed, or too long to be sent again */
 function checkLanguage(field: string | undefined): void {
   if (field === undefined || (field.length <= MOST && readLanguages(field) !== undefined)) return
-  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
+  throw malformedField('Content-Language is malformed.')
 }
 
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
@@ -70,15 +68,11 @@ function takeType(exchange: ResourceExchange, rule: ContentRule): AcceptedType {
 
 function acceptType(exchange: ResourceExchange, spelling: string | undefined, rule: ContentRule): AcceptedType {
   // RFC 10008 §2: the content has no meaning without its type.
-  if (spelling === undefined && exchange.method === 'QUERY') {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'QUERY needs a Content-Type.' })
-  }
+  if (spelling === undefined && exchange.method === 'QUERY') throw malformedField('QUERY needs a Content-Type.')
   if (spelling === undefined) throw unsupported(rule, `The content has no Content-Type.${listTypes(rule)}`)
   const type = parseMediaType(spelling)
   // It is sent again with the content: what is not ASCII means something else to every recipient.
-  if (type === undefined || /[^\t\x20-\x7e]/.test(spelling)) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
-  }
+  if (type === undefined || /[^\t\x20-\x7e]/.test(spelling)) throw malformedField('Content-Type is malformed.')
   const { essence, parameters } = type
   if (!rule.types.some((range) => isAccepted(range, essence, rule))) {
     throw unsupported(rule, `Content of type ${essence} is not taken here.${listTypes(rule)}`)
@@ -92,9 +86,7 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
   }
   const boundary = parameters.get('boundary') ?? ''
   if (essence === 'multipart/form-data' && (boundary === '' || boundary.length > 70)) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
-    })
+    throw malformedField('multipart/form-data needs a boundary of 1 to 70 characters.')
   }
   return { spelling, essence, parameters, isJson: isJsonType(essence), limit: rule.limit(essence) }
 }
@@ -149,10 +141,7 @@ export function negotiate(exchange: ResourceExchange): undefined {
 
 /** The current state: 404, 410. PUT and POST go on without one. */
 export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
-  if (exchange.concealed !== undefined) {
-    note(exchange, 'authorize hides it')
-    throw exchange.concealed
-  }
+  if (exchange.concealed !== undefined) refuse(exchange, 'authorize hides it', exchange.concealed)
   return exchange.action.load(exchange) as MaybePromise<undefined>
 }
 
@@ -210,8 +199,8 @@ function selectRequestedRanges(exchange: ResourceExchange): undefined {
   const selection = selectRanges(range, size)
   if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {
-    note(exchange, `no byte of ${size} is asked for`)
-    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
+    const error = new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
+    refuse(exchange, `no byte of ${size} is asked for`, error)
   }
   if (selection !== 'whole') exchange.ranges = selection
   return undefined

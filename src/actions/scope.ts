@@ -1,4 +1,4 @@
-import { note } from '../core/diagnostics.ts'
+import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
@@ -73,8 +73,7 @@ function checkScope(exchange: ResourceExchange, definition: string, given: unkno
     // The id of a principal that has no name is empty: all of these would share their items.
     const isMissing = value === undefined || value === null || value === ''
     if (isMissing || (typeof value === 'string' && !isIndexedText(value))) {
-      note(exchange, `the scope has no usable value for ${name}`)
-      throw new HttpError(403, 'ERR_FORBIDDEN')
+      refuse(exchange, `the scope has no usable value for ${name}`, new HttpError(403, 'ERR_FORBIDDEN'))
     }
     const isNumber = typeof value === 'number' && Number.isFinite(value)
     const isExact = isNumber && (!Number.isInteger(value) || Number.isSafeInteger(value))
@@ -176,7 +175,5 @@ function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues):
 
 /** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */
 export function refuseTaken(exchange: ResourceExchange): void {
-  if (!exchange.isTaken) return
-  note(exchange, 'out of scope')
-  throw new HttpError(404, 'ERR_NOT_FOUND')
+  if (exchange.isTaken) refuse(exchange, 'out of scope', new HttpError(404, 'ERR_NOT_FOUND'))
 }

@@ -88,8 +88,7 @@ export function validateItem(
   const names = route.showsWork ? [...files, ...WORK] : files
   if (names.length === 0 || route.schema === undefined) return validateDocument(document, route, unknown)
   const { owned, rest } = splitProperties(document.value, names)
-  const hasOwned = Object.keys(owned).length > 0
-  const input = hasOwned ? new WrittenDocument(rest) : document
+  const input = Object.keys(owned).length > 0 ? new WrittenDocument(rest) : document
   return andThen(validateDocument(input, route, unknown), (valid) => {
     if (valid === input) return document
     requireKeptNumbers(document)

@@ -1,4 +1,4 @@
-import { note } from '../core/diagnostics.ts'
+import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -149,9 +149,7 @@ function requireState(exchange: ResourceExchange, state: StoredState): void {
   if (isResource(state)) return
   if (state === undefined) {
     refuseTaken(exchange)
-    note(exchange, 'nothing is stored here')
-    throw new HttpError(404, 'ERR_NOT_FOUND')
+    refuse(exchange, 'nothing is stored here', new HttpError(404, 'ERR_NOT_FOUND'))
   }
-  note(exchange, 'it was removed')
-  throw new HttpError(410, 'ERR_GONE')
+  refuse(exchange, 'it was removed', new HttpError(410, 'ERR_GONE'))
 }

@@ -1,5 +1,5 @@
-import { note } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
+import { refuse } from '../core/diagnostics.ts'
+import { HttpError, malformedField } from '../core/errors.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
@@ -28,10 +28,7 @@ export function createTargetStep(
   return function checkTarget(exchange) {
     const { length } = exchange.place.target
     // RFC 9110 §15.5.15
-    if (length > maxTargetLength) {
-      note(exchange, `${length} characters`)
-      throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
-    }
+    if (length > maxTargetLength) refuse(exchange, `${length} characters`, new HttpError(414, 'ERR_TARGET_TOO_LONG'))
     checkMessage(exchange)
     // RFC 9110 §7.4, unless a trusted proxy vouches for it.
     if (readScheme(exchange) !== 'https' || isSecure(exchange)) return undefined
@@ -54,11 +51,9 @@ export function checkMessage(exchange: ResourceExchange): void {
   }
   checkTransferCoding(exchange)
   const repeated = findRepeatedField(req)
-  if (repeated !== undefined) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
-  }
+  if (repeated !== undefined) throw malformedField(`The field ${repeated} was sent more than once.`)
   const fault = findHostFault(exchange)
-  if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
+  if (fault !== undefined) throw malformedField(fault)
 }
 
 /** 400 where it is unclear how long the content is, 501 where Node has not decoded it. */
@@ -76,9 +71,9 @@ function checkTransferCoding(exchange: ResourceExchange): void {
   if (!isOld && coding.trim() !== '' && exchange.field('content-length') === undefined) return
   // What follows may be content or another request: programs differ (RFC 9112 §6.1, §11.2).
   if (!exchange.isHttp2) exchange.res.shouldKeepAlive = false
-  throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-    detail: isOld ? 'HTTP/1.0 has no Transfer-Encoding.' : 'Transfer-Encoding is empty, or beside Content-Length.',
-  })
+  throw malformedField(
+    isOld ? 'HTTP/1.0 has no Transfer-Encoding.' : 'Transfer-Encoding is empty, or beside Content-Length.',
+  )
 }
 
 /** What becomes of requests for other paths, and the one mount of the service, where it has only one. */
@@ -130,22 +125,18 @@ export function createMethodStep(table: RouteTable): Step<ResourceExchange> {
   const known: ReadonlySet<string> = new Set(methods)
   return function checkMethod(exchange) {
     const { method, route, place } = exchange
-    if (!known.has(method)) {
-      note(exchange, 'unknown method')
-      throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
-    }
+    if (!known.has(method)) refuse(exchange, 'unknown method', new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED'))
     if (route === undefined) {
       if (place.target === '*' && place.isClear) {
         return emptyReply(204, ['Allow', formatAllow(methods), 'Cache-Control', 'no-cache'])
       }
-      note(exchange, 'no definition is for this path')
-      throw new HttpError(404, 'ERR_NOT_FOUND')
+      refuse(exchange, 'no definition is for this path', new HttpError(404, 'ERR_NOT_FOUND'))
     }
     exchange.action = route.actions[method as Method]!
     if (exchange.action !== undefined) return undefined
     if (method === 'OPTIONS') return emptyReply(204, [...route.capabilities, 'Cache-Control', 'no-cache'])
     const allow = route.methods.join(', ')
-    note(exchange, `allowed are ${allow}`)
-    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })
+    const error = new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })
+    refuse(exchange, `allowed are ${allow}`, error)
   }
 }

@@ -73,13 +73,9 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   digests: false,
 }
 
-const CAPABILITIES = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, BOOLEAN])) as Record<
-  Capability,
-  ValueRule
->
 const OPTIONS: OptionTable<TestStoreOptions> = {
   ...RUNNER_OPTIONS,
-  ...CAPABILITIES,
+  ...(Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, BOOLEAN])) as Record<Capability, ValueRule>),
   collection: writtenAs(PATH, "a path, such as '/things'"),
   content: FUNCTION,
 }

@@ -1,7 +1,7 @@
 import { parseHttpDate } from '../protocol/dates.ts'
 import { type Conditions, evaluatePreconditions, type Validators } from '../protocol/preconditions.ts'
 import { note } from './diagnostics.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, malformedField } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
@@ -21,9 +21,7 @@ export function evaluateConditions(
     note(exchange, result.field === undefined ? 'conditions met' : `${result.field} ${result.outcome}`)
   }
   if (result.outcome === 'failed') throw new HttpError(412, 'ERR_PRECONDITION_FAILED')
-  if (result.outcome === 'malformed') {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `${result.field} is not a list of entity tags.` })
-  }
+  if (result.outcome === 'malformed') throw malformedField(`${result.field} is not a list of entity tags.`)
   return result.outcome
 }
 

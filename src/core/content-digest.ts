@@ -8,7 +8,7 @@ import {
   parseDigestField,
 } from '../protocol/digest-fields.ts'
 import { splitList } from '../protocol/field-value.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, malformedField } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { mayStateDigests, readField } from './fields.ts'
 import { findConsumedBody, hasBody, isCoded } from './request-content.ts'
@@ -104,9 +104,7 @@ interface StatedField {
 }
 
 function announcedTrailers(exchange: Exchange): readonly FieldName[] {
-  const trailer = exchange.field('trailer')
-  if (trailer === undefined) return []
-  const names = splitList(trailer).map((name) => name.toLowerCase())
+  const names = splitList(exchange.field('trailer') ?? '').map((name) => name.toLowerCase())
   return FIELDS.filter((name) => names.includes(name.toLowerCase()))
 }
 
@@ -116,7 +114,7 @@ function readFields(readField: (name: FieldName) => string | undefined): readonl
     const value = readField(name)
     if (value === undefined) continue
     const field = parseDigestField(value)
-    if (field === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `${name} is malformed.` })
+    if (field === undefined) throw malformedField(`${name} is malformed.`)
     stated.push({ name, field })
   }
   const invalid = stated.flatMap(({ name, field }) =>

@@ -61,6 +61,12 @@ export function note(exchange: Exchange, text: string): void {
   trace.push(step === undefined ? text : step.includes(': ') ? `${step}; ${text}` : `${step}: ${text}`)
 }
 
+/** Refuses a request, with the reason in its trace. */
+export function refuse(exchange: Exchange, reason: string, error: Error): never {
+  note(exchange, reason)
+  throw error
+}
+
 /** Adds why a request failed: what the client learns about it, or an unexpected error as it is. */
 export function noteError(exchange: Exchange, error: unknown): void {
   if (exchange.trace === undefined) return

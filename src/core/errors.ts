@@ -154,6 +154,11 @@ function phraseOf(status: number): string {
   return ERROR_PHRASES[status] ?? 'Error'
 }
 
+/** 400 for a field of the request that is malformed, missing or misplaced. */
+export function malformedField(detail: string): HttpError {
+  return new HttpError(400, 'ERR_MALFORMED_FIELD', { detail })
+}
+
 /** Whether a status is one of an error. */
 export function isErrorStatus(status: unknown): boolean {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599

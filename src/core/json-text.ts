@@ -127,17 +127,12 @@ function findQuote(text: string, at: number): number {
   }
 }
 
-interface JsonText {
-  readonly value: JsonValue
-  readonly text: string
-}
-
 /**
  * Whether the integers of JSON text are the same once its value is written again. Numbers are read as doubles: beyond
  * 2^53 not every integer is one (RFC 8259 §6), and what is too large for any becomes null. Fractions are as exact as
  * doubles are, here as everywhere.
  */
-export function keepsNumbers({ value, text }: JsonText): boolean {
+export function keepsNumbers({ value, text }: { readonly value: JsonValue; readonly text: string }): boolean {
   if (!holdsLargeNumber(value)) return true
   const { length } = text
   for (let i = 0; i < length; i++) {

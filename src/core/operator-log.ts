@@ -37,25 +37,18 @@ export function reportFailure(error: unknown): void {
   publishFailure({ error, stage: 'background' })
 }
 
-/** Whether something that requests depend on works. The operator hears of each change, and of nothing else. */
-export interface Availability {
-  /** It has failed. @param describe makes the message from the reason; called only for a change */
-  fail(describe: (reason: string) => string, error?: unknown): void
-  succeed(): void
-  /** @returns what ends the reports to this log */
-  watch(log: Log): () => void
-}
-
 const FIRST_GAP = 1000
 const LONGEST_REASON = 300
 
 /**
+ * Whether something that requests depend on works. The operator hears of each change, and of nothing else.
+ *
  * Clients can cause changes, by requests in cleartext for instance. So a report that follows another one too soon waits, and is
  * dropped when it is no longer true; the wait doubles with each report, up to `longestGap`.
  * @param recovered the message when it works again
  * @param longestGap milliseconds
  */
-export function createAvailability(part: LogEntry['part'], recovered: string, longestGap = 60_000): Availability {
+export function createAvailability(part: LogEntry['part'], recovered: string, longestGap = 60_000) {
   const logs = new Set<Log>()
   const up: LogEntry = Object.freeze({ level: 'info', part, state: 'up', message: recovered })
   let current = up
@@ -84,15 +77,17 @@ export function createAvailability(part: LogEntry['part'], recovered: string, lo
   }
 
   return {
-    fail(describe, error) {
+    /** It has failed. @param describe makes the message from the reason; called only for a change */
+    fail(describe: (reason: string) => string, error?: unknown): void {
       if (current !== up) return
       const message = formatLogText(describe(reasonOf(error)))
       change(Object.freeze({ level: 'error', part, state: 'down', message, ...(error === undefined ? {} : { error }) }))
     },
-    succeed() {
+    succeed(): void {
       if (current !== up) change(up)
     },
-    watch(log) {
+    /** @returns what ends the reports to this log */
+    watch(log: Log): () => void {
       // A log that is given twice is called twice.
       const own: Log = (entry) => log(entry)
       logs.add(own)

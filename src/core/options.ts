@@ -19,9 +19,10 @@ export type ResolvedOptions<Options extends object, Table> = Readonly<Options> &
 }
 
 /**
- * Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions.
+ * Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions. `note`
+ * says of the values what is different, too.
  */
-const RENAMED_OPTIONS: Readonly<Record<string, readonly Renamed[]>> = {
+const RENAMED_OPTIONS: Readonly<Record<string, readonly { readonly name: string; readonly note?: string }[]>> = {
   remove: [{ name: 'deletion', note: " ('hard', 'soft' or 'queued')" }],
   removed: [{ name: 'deleteResponse' }],
   replaced: [{ name: 'putResponse' }],
@@ -39,12 +40,6 @@ const RENAMED_OPTIONS: Readonly<Record<string, readonly Renamed[]>> = {
   formats: [{ name: 'patchFormats' }],
   remember: [{ name: 'cacheLifetime', note: ', in milliseconds' }, { name: 'cacheSize' }],
   seconds: [{ name: 'window', note: ', in milliseconds' }],
-}
-
-interface Renamed {
-  readonly name: string
-  /** Says of the values what is different, too. */
-  readonly note?: string
 }
 
 /** Values of 0.1.0 that are written in another way since 0.2.0, by option. */

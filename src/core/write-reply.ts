@@ -54,12 +54,7 @@ export function writeReply(exchange: Exchange, reply: Reply, onLateFailure: Erro
   return undefined
 }
 
-function writePiece(
-  exchange: Exchange,
-  reply: Reply,
-  body: string | Uint8Array,
-  written?: (() => void) | undefined,
-): undefined {
+function writePiece(exchange: Exchange, reply: Reply, body: string | Uint8Array, written?: () => void): undefined {
   if (answerEarly(exchange, reply, body)) return
   writeHead(exchange, reply)
   if (typeof body === 'string') endWithText(exchange, body)
@@ -112,13 +107,7 @@ function writeShort(
   return isPromise(pieces) ? Promise.resolve(pieces).then(write) : write(pieces)
 }
 
-function writePieces(
-  exchange: Exchange,
-  reply: Reply,
-  size: number,
-  pieces: Pieces,
-  written?: (() => void) | undefined,
-): undefined {
+function writePieces(exchange: Exchange, reply: Reply, size: number, pieces: Pieces, written?: () => void): undefined {
   const list = pieces instanceof Uint8Array ? [pieces] : pieces
   const length = list.reduce((sum, piece) => sum + (piece instanceof Uint8Array ? piece.length : Number.NaN), 0)
   if (length !== size) throw new Error('A content source gave another number of bytes than its size.')

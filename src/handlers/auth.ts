@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { HttpError } from '../core/errors.ts'
+import { HttpError, malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/failures.ts'
 import { countField } from '../core/fields.ts'
@@ -68,7 +68,7 @@ export function auth(options: AuthOptions): Handler {
       if (metadata?.covers(exchange)) return metadata.answer(exchange)
       readTarget(exchange)
       if (countField(exchange.req, 'authorization') > 1) {
-        throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'The field authorization was sent more than once.' })
+        throw malformedField('The field authorization was sent more than once.')
       }
       if (findAddress !== undefined) exchange.findAddress = findAddress
       return andThen(authenticate(exchange), () => {

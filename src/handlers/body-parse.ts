@@ -5,7 +5,7 @@ import { type BodyLimits, readLimits } from '../body-types/limits.ts'
 import { type CollectedParts, collectParts, parseMultipart } from '../body-types/multipart.ts'
 import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
-import { HttpError, isHttpError } from '../core/errors.ts'
+import { HttpError, isHttpError, malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/failures.ts'
 import { countField } from '../core/fields.ts'
@@ -158,7 +158,7 @@ function readMediaType(exchange: Exchange): MediaType | undefined {
   const field = exchange.field('content-type')
   if (field === undefined) return undefined
   const type = countField(exchange.req, 'content-type') > 1 ? undefined : parseMediaType(field)
-  if (type === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  if (type === undefined) throw malformedField('Content-Type is malformed.')
   return type
 }
 

@@ -1,5 +1,5 @@
 import { note } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
+import { malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 
 /** The field that names the method that is meant. Scripts of another origin need leave for it in the preflight. */
@@ -18,9 +18,7 @@ export function overrideMethod(exchange: Exchange): undefined {
   if (method === undefined) return undefined
   // Two of them are one value with a comma.
   if (method !== 'PUT' && method !== 'PATCH' && method !== 'DELETE') {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: `${METHOD_OVERRIDE_FIELD} names one of PUT, PATCH and DELETE.`,
-    })
+    throw malformedField(`${METHOD_OVERRIDE_FIELD} names one of PUT, PATCH and DELETE.`)
   }
   note(exchange, method)
   exchange.method = method

@@ -3,7 +3,7 @@ import { parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
 import { NO_BYTES, readBytes } from '../body-types/read-body.ts'
 import { isUtf8Charset } from '../body-types/text.ts'
-import { HttpError } from '../core/errors.ts'
+import { malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import type { JsonValue } from '../core/json.ts'
@@ -18,9 +18,7 @@ import { parseMediaType } from '../protocol/media-type.ts'
  */
 export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[], limits: BodyLimits): PatchFormat {
   const { req } = exchange
-  if (countField(req, 'content-type') > 1) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is given more than once.' })
-  }
+  if (countField(req, 'content-type') > 1) throw malformedField('Content-Type is given more than once.')
   const contentType = exchange.field('content-type')
   const format = selectPatchFormat(contentType, formats)
   // RFC 8259 §8.1

@@ -54,8 +54,7 @@ export const HEADER_NAMES: readonly string[] = [...new Set(Object.keys(TEXTS).ma
 
 /** Headers of the answer of a status, as references in the order of their names. */
 export function describeHeaders(names: readonly HeaderName[], status: string, components: Components): JsonObject {
-  const sorted = [...new Set(names)].sort()
-  const headers: [string, JsonValue][] = sorted.map((name) => {
+  const headers: [string, JsonValue][] = [...new Set(names)].sort().map((name) => {
     if (!Object.hasOwn(TEXTS, name)) throw new Error(`src/openapi/headers.ts does not describe the field ${name}.`)
     const isRequired = REQUIRED.includes(name) && !WITHOUT_RESOURCE.includes(status)
     const header = {

@@ -162,10 +162,7 @@ type Convert = (options: { readonly target: string }) => JsonValue
  * The JSON Schema of a definition: its own, or that of its schema where that has the Standard JSON Schema interface.
  * @returns `undefined` where it is unknown: a validator may support one direction only, or use what JSON Schema cannot express
  */
-function readJsonSchema(
-  { documentation, schema }: Pick<Facts, 'documentation' | 'schema'>,
-  direction: Direction,
-): JsonObject | undefined {
+function readJsonSchema({ documentation, schema }: Facts, direction: Direction): JsonObject | undefined {
   if (documentation.jsonSchema !== undefined) return documentation.jsonSchema[direction]
   const standard = schema?.['~standard'] as { readonly jsonSchema?: Partial<Record<Direction, Convert>> } | undefined
   const convert = standard?.jsonSchema?.[direction]

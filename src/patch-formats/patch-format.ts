@@ -1,4 +1,4 @@
-import { HttpError } from '../core/errors.ts'
+import { HttpError, malformedField } from '../core/errors.ts'
 import type { JsonValue } from '../core/json.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { jsonPatch } from './json-patch.ts'
@@ -53,9 +53,7 @@ export function formatAcceptPatch(formats: readonly PatchFormat[]): string {
 export function selectPatchFormat(contentType: string | undefined, formats: readonly PatchFormat[]): PatchFormat {
   if (contentType === undefined) throw unsupportedPatch('A patch needs a Content-Type that names its format.', formats)
   const essence = parseMediaType(contentType)?.essence
-  if (essence === undefined) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
-  }
+  if (essence === undefined) throw malformedField('Content-Type is malformed.')
   for (const format of formats) if (format.mediaType === essence) return format
   throw unsupportedPatch('This patch format is not supported.', formats)
 }

@@ -98,11 +98,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   }
 
   /** Commits once the content is there; under another name when a client has written this one meanwhile. */
-  async function commitDraftLater(
-    draft: Draft,
-    redraft: () => Draft,
-    { requires, signal }: CreateOptions,
-  ): Promise<CreateResult> {
+  async function commitDraftLater(draft: Draft, redraft: () => Draft, options: CreateOptions): Promise<CreateResult> {
+    const { requires, signal } = options
     for (;;) {
       members.reserve(draft.place)
       try {

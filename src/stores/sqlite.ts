@@ -1,4 +1,4 @@
-import { CLOCK, describeValue, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { CLOCK, describeValue, numberThat, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createKnownStates } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
@@ -30,10 +30,7 @@ export interface SqliteStoreOptions extends SqlStoreOptions {
 }
 
 /** A reserve takes room, so it has an end. */
-const FINITE_SIZE: ValueRule = {
-  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  text: 'a number of bytes, 0 or more',
-}
+const FINITE_SIZE = numberThat((value) => Number.isSafeInteger(value) && value >= 0, 'a number of bytes, 0 or more')
 const OPTIONS: OptionTable<SqliteStoreOptions> = {
   busyTimeout: withDefault(SIZE, 5000),
   reserve: withDefault(FINITE_SIZE, 8 * 1024 * 1024),

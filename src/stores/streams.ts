@@ -18,10 +18,7 @@ export function untilAborted(
   return signal === undefined ? stream : readUntilAborted(stream, signal)
 }
 
-async function* readUntilAborted(
-  stream: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readUntilAborted(stream: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted()
   const iterator = stream[Symbol.asyncIterator]()
   let abort: (reason: unknown) => void = () => {}

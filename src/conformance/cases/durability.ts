@@ -126,8 +126,7 @@ export const durability: readonly Case[] = [
       const expected = names.map((name) => [path(name), versions.get(name)])
       // Read repeatedly: a store may keep what is asked for a second time.
       for (const limit of [2, 2, 2, 10, 10, 10]) {
-        const items = await listAll(reader, collection, limit)
-        const found = items.map((item) => [item.path, item.version])
+        const found = (await listAll(reader, collection, limit)).map((item) => [item.path, item.version])
         claimEqual(found, expected, `Another process lists a page of before ${change}.`)
       }
     }

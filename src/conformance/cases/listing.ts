@@ -62,8 +62,7 @@ export const listing: readonly Case[] = [
       const expected = [...Array<number>(Math.floor(12 / limit)).fill(limit), ...(rest > 0 ? [rest] : [])]
       const sentence = `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`
       claimEqual(sizes, expected, sentence)
-      const all = range(1, 12).map(path)
-      claimEqual(paths, all, 'The pages miss or repeat a member.')
+      claimEqual(paths, range(1, 12).map(path), 'The pages miss or repeat a member.')
     }
   }),
   it('goes on after a cursor whose member is gone', async ({ store, collection, path, keep }) => {

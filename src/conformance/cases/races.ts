@@ -45,8 +45,7 @@ export const races: readonly Case[] = [
     const { store, path, content, keep, reopen } = bench
     const stores = [store, await reopen()]
     for (let round = 0; round < 6; round++) {
-      const { version } = await keep(1, 0)
-      const expect = { version }
+      const expect = { version: (await keep(1, 0)).version }
       const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
         i === round ? own.write(path(1), content(1, 1), { expect }) : own.remove(path(1), { expect, mode: 'erase' }),
       )
@@ -118,8 +117,7 @@ export const races: readonly Case[] = [
       /** Runs a call and records what it saw, and between which moments. */
       async function record(call: () => Promise<Operation['effect']>): Promise<void> {
         const begin = clock++
-        const effect = await call()
-        history.push({ begin, end: clock++, effect })
+        history.push({ begin, effect: await call(), end: clock++ })
       }
       const name = round + 1
       await race(stores, 5, async (own, client) => {

@@ -3,13 +3,6 @@
 import type { StoredResource, Tombstone } from '../types.ts'
 import type { Entry } from './member-index.ts'
 
-/** States that are removed by themselves after a time. There is no timer: each write removes some. */
-interface ExpiringStates {
-  /** Removes some of the states with the same retention as well: more than are added. @param retention milliseconds */
-  add(entry: Entry, retention: number, now: number): void
-  sweep(now: number): void
-}
-
 /** States of one retention: they expire in the order in which they were added. */
 interface Queue {
   items: { readonly entry: Entry; readonly state: StoredResource; readonly expires: number }[]
@@ -20,8 +13,11 @@ interface Queue {
 const STEP = 4
 const SLACK = 1024
 
-/** @param remove is called with an entry whose state is still the one that was added */
-export function createExpiringStates(remove: (entry: Entry) => void): ExpiringStates {
+/**
+ * States that are removed by themselves after a time. There is no timer: each write removes some.
+ * @param remove is called with an entry whose state is still the one that was added
+ */
+export function createExpiringStates(remove: (entry: Entry) => void) {
   const queues = new Map<number, Queue>()
   /** Goes round the queues, so that each has its turn, also when nothing is added to it. */
   let turn = queues.entries()
@@ -39,14 +35,15 @@ export function createExpiringStates(remove: (entry: Entry) => void): ExpiringSt
   }
 
   return {
-    add(entry, retention, now) {
+    /** Removes some of the states with the same retention as well: more than are added. @param retention milliseconds */
+    add(entry: Entry, retention: number, now: number): void {
       let queue = queues.get(retention)
       if (queue === undefined) queues.set(retention, (queue = { items: [], head: 0 }))
       else sweepQueue(queue, now)
       queue.items.push({ entry, state: entry.state, expires: now + retention })
     },
 
-    sweep(now) {
+    sweep(now: number): void {
       if (queues.size === 0) return
       let next = turn.next()
       if (next.done) {
@@ -60,26 +57,18 @@ export function createExpiringStates(remove: (entry: Entry) => void): ExpiringSt
   }
 }
 
-/** A map that lets its oldest entry go when there are too many. */
-interface BoundedMap<Value> {
-  get(key: string): Value | undefined
-  /** Adds an entry, as the newest one. */
-  set(key: string, value: Value): void
-  delete(key: string): void
-  keys(): Iterable<string>
-}
-
 interface Kept<Value> {
   readonly key: string
   readonly value: Value
 }
 
 /**
- * Finding the oldest entry in a plain Map passes over every one that was deleted before it; so they stand in a queue.
+ * A map that lets its oldest entry go when there are too many. Finding that in a plain Map passes over every one that was
+ * deleted before it; so they stand in a queue.
  * @param most the most entries kept
  * @param onDrop called with an entry that had to go
  */
-export function createBoundedMap<Value>(most: number, onDrop: (key: string, value: Value) => void): BoundedMap<Value> {
+export function createBoundedMap<Value>(most: number, onDrop: (key: string, value: Value) => void) {
   const entries = new Map<string, Kept<Value>>()
   /** From the oldest on, among others that have been deleted or replaced. */
   let queue: Kept<Value>[] = []
@@ -88,11 +77,10 @@ export function createBoundedMap<Value>(most: number, onDrop: (key: string, valu
   const isCurrent = (entry: Kept<Value>): boolean => entries.get(entry.key) === entry
 
   return {
-    get(key) {
-      return entries.get(key)?.value
-    },
+    get: (key: string): Value | undefined => entries.get(key)?.value,
 
-    set(key, value) {
+    /** Adds an entry, as the newest one. */
+    set(key: string, value: Value): void {
       const entry = { key, value }
       entries.set(key, entry)
       queue.push(entry)
@@ -108,11 +96,9 @@ export function createBoundedMap<Value>(most: number, onDrop: (key: string, valu
       }
     },
 
-    delete(key) {
-      entries.delete(key)
-    },
+    delete: (key: string): boolean => entries.delete(key),
 
-    keys: () => entries.keys(),
+    keys: (): Iterable<string> => entries.keys(),
   }
 }
 

@@ -41,7 +41,7 @@ export function queryPage(lists: readonly QueryLists[], query: ListQuery, { afte
   const keys = order.filter(({ position }) => sources[0]!.scope?.has(position) !== true)
   const start = after === undefined ? undefined : openStart(parsePosition(after, query), order)
   const selections = sources.map(selectMembers)
-  const members = collectMembers(selections, keys, start, limit + 1)
+  const members = collectMembers({ selections, keys, start, limit: limit + 1 })
   const hasMore = members.length > limit
   if (hasMore) members.length = limit
   const last = members.at(-1)
@@ -109,31 +109,30 @@ function countSelected(selection: Selection): number {
   return total
 }
 
-/** The first members after a cursor that meet all conditions, in order. */
-function collectMembers(
-  selections: readonly Selection[],
-  keys: readonly Key[],
-  start: IndexedMember | undefined,
-  limit: number,
-): IndexedMember[] {
-  const fewest = selections.reduce((sum, { count }) => sum + count, 0)
-  if (fewest <= FEW) return sortSelected(selections, keys, start, limit)
+/** The first members of some selections, in order. */
+interface Wanted {
+  readonly selections: readonly Selection[]
+  readonly keys: readonly Key[]
+  /** The place of a cursor: they come after it. */
+  readonly start: IndexedMember | undefined
+  readonly limit: number
+}
+
+/** Those that meet all conditions. */
+function collectMembers(wanted: Wanted): IndexedMember[] {
+  const fewest = wanted.selections.reduce((sum, { count }) => sum + count, 0)
+  if (fewest <= FEW) return sortSelected(wanted)
   // Reading in order is given up once it costs more than sorting all that one condition leaves.
   const budget = { left: fewest }
-  const found = readInOrder(selections, keys, start, limit, budget)
-  return budget.left < 0 ? sortSelected(selections, keys, start, limit) : found
+  const found = readInOrder(wanted, budget)
+  return budget.left < 0 ? sortSelected(wanted) : found
 }
 
 function* membersOf({ source, list, ranges }: Selection): Generator<IndexedMember, void, undefined> {
   for (const { from, to } of ranges) for (const member of list.slice(from, to)) if (isMet(source, member)) yield member
 }
 
-function sortSelected(
-  selections: readonly Selection[],
-  keys: readonly Key[],
-  start: IndexedMember | undefined,
-  limit: number,
-): IndexedMember[] {
+function sortSelected({ selections, keys, start, limit }: Wanted): IndexedMember[] {
   const found: IndexedMember[] = []
   const sort = (): void => {
     found.sort((a, b) => compareInOrder(a, b, keys))
@@ -151,13 +150,7 @@ function sortSelected(
 }
 
 /** Reads the sources side by side. */
-function readInOrder(
-  selections: readonly Selection[],
-  keys: readonly Key[],
-  start: IndexedMember | undefined,
-  limit: number,
-  budget: Budget,
-): IndexedMember[] {
+function readInOrder({ selections, keys, start, limit }: Wanted, budget: Budget): IndexedMember[] {
   const walks = selections.map(({ source }) => walk(source, keys, start, budget))
   const heads = walks.map((walk) => walk.next().value)
   const found: IndexedMember[] = []

@@ -166,11 +166,8 @@ export function deleteMember({ integers, others }: SortedMembers, path: string, 
 }
 
 /** At most `limit` members after a name, in order; the first ones when it is left out. */
-export function pageOfMembers(
-  { prefix, integers, others }: SortedMembers,
-  after: string | undefined,
-  limit: number,
-): Entry[] {
+export function pageOfMembers(members: SortedMembers, after: string | undefined, limit: number): Entry[] {
+  const { prefix, integers, others } = members
   const items: Entry[] = []
   const integer = after === undefined ? undefined : parseIntegerName(after)
   const isAmongOthers = after !== undefined && integer === undefined

@@ -164,22 +164,7 @@ export interface TakenStreams {
 }
 
 /** Takes content into memory: what is kept is the store's own, and never a stream. */
-interface ContentHolder {
-  /**
-   * Holds the body of a content, and those of what is written with it; at once when none of them is a stream.
-   * @param taken streams that one call of the store has been given; each is read once, however often it is asked for
-   * @throws TypeError for staged content of another store, or content that was given up
-   */
-  hold(
-    content: Content,
-    related: readonly RelatedWrite[],
-    options: Abortable,
-    taken?: TakenStreams,
-  ): MaybePromise<readonly StoredContent[]>
-  stage(body: Stream, signal: AbortSignal | undefined): Promise<StagedBody>
-}
-
-export function createContentHolder(): ContentHolder {
+export function createContentHolder() {
   const staged = new WeakMap<StagedBody, StoredContent>()
 
   /** Content that is there already; `undefined` for a stream. */
@@ -197,7 +182,17 @@ export function createContentHolder(): ContentHolder {
   }
 
   return {
-    hold(content, related, options, taken = {}) {
+    /**
+     * Holds the body of a content, and those of what is written with it; at once when none of them is a stream.
+     * @param taken streams that one call of the store has been given; each is read once, however often it is asked for
+     * @throws TypeError for staged content of another store, or content that was given up
+     */
+    hold(
+      content: Content,
+      related: readonly RelatedWrite[],
+      options: Abortable,
+      taken: TakenStreams = {},
+    ): MaybePromise<readonly StoredContent[]> {
       const held = [holdNow(content.body)]
       for (const write of related) held.push(holdNow(write.content.body))
       if (!held.includes(undefined)) return held as StoredContent[]
@@ -212,7 +207,7 @@ export function createContentHolder(): ContentHolder {
       return Promise.all(bodies)
     },
 
-    async stage(stream, signal) {
+    async stage(stream: Stream, signal: AbortSignal | undefined): Promise<StagedBody> {
       const held = await collectBlocks(untilAborted(stream, signal))
       const body: StagedBody = { staged: true, size: held.size, discard: () => void staged.delete(body) }
       staged.set(body, held)

@@ -72,11 +72,9 @@ export function createPostgresChanges(
     for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
   }
 
-  async function put(
-    { path, version, content, expect, related, requires }: Step,
-    [first, ...others]: readonly Taken[],
-    call: Abortable,
-  ): Promise<PutResult | Unexpected> {
+  async function put(step: Step, taken: readonly Taken[], call: Abortable): Promise<PutResult | Unexpected> {
+    const { path, version, content, expect, related, requires } = step
+    const [first, ...others] = taken
     await indexes.prepare([{ path, content }, ...related])
     // One statement is atomic by itself, and costs one round trip.
     if (requires === undefined && related.length === 0 && first!.id === undefined) {
@@ -117,11 +115,9 @@ export function createPostgresChanges(
   }
 
   /** What stood in the way of a write; `undefined` when it does not any more. */
-  async function explain(
-    { path, expect }: Step,
-    { unexpected, isMissing }: Unexpected,
-    call: Abortable,
-  ): Promise<WriteConflict | undefined> {
+  async function explain(step: Step, refused: Unexpected, call: Abortable): Promise<WriteConflict | undefined> {
+    const { path, expect } = step
+    const { unexpected, isMissing } = refused
     if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
     const row = await states.readRow(path, call)
     if (unexpected !== path) return explainRelated(row, unexpected, call)

@@ -84,7 +84,9 @@ export function createCheckout(
         reject(error)
       }
 
-      connectTo(pool).then(
+      // A pool of the program's own may throw instead of rejecting.
+      const connecting = (async () => pool.connect())()
+      connecting.then(
         (client) => {
           waiting.leave()
           guardClient(client)
@@ -189,11 +191,6 @@ function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
   const limit = Math.max(current ?? 0, connectTimeout)
   options.connectionTimeoutMillis = limit
   limited.set(pool, limit)
-}
-
-/** A pool of the program's own may throw instead of rejecting. */
-async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
-  return pool.connect()
 }
 
 /** Rolled back for the sake of another transaction: doing the same again may succeed. */

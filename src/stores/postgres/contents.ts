@@ -64,8 +64,7 @@ export function createPostgresContents(
   const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, ledger, grace)
 
   async function link(run: RunStatement, id: ContentId): Promise<void> {
-    const rows = await run(statements.linkContent, [id])
-    if (rows.length === 0) throw createLostContentError()
+    if ((await run(statements.linkContent, [id])).length === 0) throw createLostContentError()
   }
 
   function open(id: ContentId, size: number): LargeBody {

@@ -39,11 +39,8 @@ export function createPostgresQueries(
     }
   }
 
-  async function readMembers(
-    run: RunStatement,
-    collection: string,
-    { found }: SelectedPage,
-  ): Promise<readonly StoredResource[]> {
+  async function readMembers(run: RunStatement, collection: string, page: SelectedPage): Promise<StoredResource[]> {
+    const { found } = page
     if (found.length === 0) return []
     const paths = found.map(({ sortKey }) => memberKeyOf(collection, sortKey))
     const places = paths.map((_, i) => `$${i + 1}::bytea`).join(', ')

@@ -81,6 +81,7 @@ const SCHEMA_RACES: readonly unknown[] = ['23505', '42P07', '42710', 'XX000']
  */
 export async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
   const table = `${prefix}schema`
+  const createTable = `CREATE TABLE IF NOT EXISTS ${table} (id integer NOT NULL PRIMARY KEY, version integer NOT NULL)`
   const readVersion = `SELECT version FROM ${table} WHERE id = 1`
 
   /** `undefined` where there are no tables. */
@@ -93,11 +94,6 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
       await requireEncoding(connection)
       return undefined
     }
-  }
-
-  async function createTable(): Promise<void> {
-    const columns = 'id integer NOT NULL PRIMARY KEY, version integer NOT NULL'
-    await connection.run(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`, [])
   }
 
   async function migrate(): Promise<void> {
@@ -127,7 +123,7 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
     const version = await findVersion()
     if (findMigrations(MIGRATIONS, version ?? 0, prefix).length === 0) return
     try {
-      if (version === undefined) await createTable()
+      if (version === undefined) await connection.run(createTable, [])
       await migrate()
     } catch (error) {
       // "IF NOT EXISTS" fails when another process creates the same table or index at the same moment.

@@ -10,24 +10,16 @@ import type { StoredResource } from '../types.ts'
 import type { IndexSteps, Swept } from './dialect.ts'
 import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
 
-/** Clears away what is not needed any more, from time to time, without keeping the process alive. */
-interface Sweeper {
-  start(): void
-  /** Sweeps soon: something has just been given up. */
-  hurry(): void
-  /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
-  close(): MaybePromise<void>
-}
-
 /** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
 const PAUSE_OF_SWEEP = 5
 const SOON = 200
 
 /**
+ * Clears away what is not needed any more, from time to time, without keeping the process alive.
  * @param sweep one bounded step; several processes may run it at the same time
  * @param interval milliseconds between two sweeps; 0 for none
  */
-export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number): Sweeper {
+export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number) {
   let timer: NodeJS.Timeout | undefined
   let due = Number.POSITIVE_INFINITY
   let isClosed = false
@@ -67,22 +59,16 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
   }
 
   return {
-    start: () => schedule(Math.min(interval, SOON)),
-    hurry: () => schedule(SOON),
-    close() {
+    start: (): void => schedule(Math.min(interval, SOON)),
+    /** Sweeps soon: something has just been given up. */
+    hurry: (): void => schedule(SOON),
+    /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
+    close(): MaybePromise<void> {
       isClosed = true
       clearTimeout(timer)
       return running
     },
   }
-}
-
-/** Makes the entries of members that were written before their collection had its index, or by other rules. */
-interface Indexer {
-  /** Begins, unless it has begun; fulfilled once all members are indexed, or after a failure, or when time is over. */
-  run(collection: string, index: CollectionIndex): Promise<void>
-  /** Ends the work; fulfilled once the step that is running is done. */
-  close(): MaybePromise<unknown>
 }
 
 /** How long a list waits for the work: most collections are indexed by then. */
@@ -94,7 +80,8 @@ const PAUSE_FOR_OTHERS = 100
 /** After a failure a list begins the work anew, but not at once. */
 const REST = 1000
 
-export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
+/** Makes the entries of members that were written before their collection had its index, or by other rules. */
+export function createIndexer<Position>(steps: IndexSteps<Position>) {
   const running = new Map<string, Promise<void>>()
   const failed = new Map<string, number>()
   let isClosed = false
@@ -121,7 +108,8 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
   }
 
   return {
-    async run(collection, index) {
+    /** Begins, unless it has begun; fulfilled once all members are indexed, or after a failure, or when time is over. */
+    async run(collection: string, index: CollectionIndex): Promise<void> {
       const key = `${index.version} ${collection}`
       if (isClosed || performance.now() < (failed.get(key) ?? Number.NEGATIVE_INFINITY) + REST) return
       let current = running.get(key)
@@ -138,7 +126,8 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
       await waitAtMost(PATIENCE, current)
     },
 
-    close() {
+    /** Ends the work; fulfilled once the step that is running is done. */
+    close(): MaybePromise<unknown> {
       isClosed = true
       if (running.size === 0) return
       // Its timer keeps the process alive, as that of a pause does not: the program that closes the store goes on.

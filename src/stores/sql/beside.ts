@@ -75,11 +75,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
 }
 
 /** Keeps content that is not linked yet from the sweep, until the timer is cleared. */
-export function keepContents(
-  { touch }: Pick<ContentLedger, 'touch'>,
-  ids: readonly ContentId[],
-  grace: number,
-): NodeJS.Timeout {
+export function keepContents({ touch }: ContentLedger, ids: readonly ContentId[], grace: number): NodeJS.Timeout {
   const touchAll = (): void => {
     for (const id of ids) void tryTo(() => touch(id))
   }

@@ -82,18 +82,16 @@ export function createCollector(
   }
 }
 
-/** Best effort: what cannot be given up now is swept later. */
-export function abandonLater(sink: Pick<ChunkSink, 'abandon'>, id: ContentId): Promise<void> {
-  return tryTo(() => sink.abandon(id))
+type Abandoning = Pick<ChunkSink, 'abandon'>
+
+/** Gives content up, if there is any. Best effort: what cannot be given up now is swept later. */
+export async function abandonLater(sink: Abandoning, id: ContentId | undefined): Promise<void> {
+  if (id !== undefined) await tryTo(() => sink.abandon(id))
 }
 
 /** Gives up what a call has taken in that fails; `id` is `undefined` while that is nothing. */
-export async function abandonAfter(
-  error: unknown,
-  sink: Pick<ChunkSink, 'abandon'>,
-  id: ContentId | undefined,
-): Promise<void> {
-  const abandoned = id === undefined ? undefined : abandonLater(sink, id)
+export async function abandonAfter(error: unknown, sink: Abandoning, id: ContentId | undefined): Promise<void> {
+  const abandoned = abandonLater(sink, id)
   // The database or the content store is away: the caller need not wait for it once more.
   if (!isUnavailable(error)) await abandoned
 }

@@ -182,10 +182,6 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
     return content
   }
 
-  async function giveUp({ id }: Taken): Promise<void> {
-    if (id !== undefined) await abandonLater(sink, id)
-  }
-
   return {
     held,
 
@@ -228,7 +224,7 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
         for (const body of taking.values()) {
           void tryTo(async () => {
             const one = await body
-            if (!used.includes(one)) await giveUp(one)
+            if (!used.includes(one)) await abandonLater(sink, one.id)
           })
         }
       }
@@ -241,7 +237,7 @@ export function createIntake(sink: IntakeSink, inlineLimit: number): Intake {
       const timer = ids.length === 0 ? undefined : sink.keep(ids)
       const taken = await collect(stream, signal).finally(() => clearInterval(timer))
       if (taken.id !== undefined) ids.push(taken.id)
-      const staged: StagedBody = { staged: true, size: taken.size, discard: () => giveUp(taken) }
+      const staged: StagedBody = { staged: true, size: taken.size, discard: () => abandonLater(sink, taken.id) }
       stagedContent.set(staged, taken)
       return staged
     },

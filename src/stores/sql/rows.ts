@@ -94,23 +94,14 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
 }
 
 /** A page of a collection. @param rows one more than the limit where another page follows */
-export function toPage<Row extends StateRow>(
-  rows: readonly Row[],
-  limit: number,
-  toMember: (row: Row) => StoredResource,
-): Page {
+export function toPage(rows: readonly StateRow[], limit: number, toMember: (row: StateRow) => StoredResource): Page {
   const items = rows.slice(0, limit).map(toMember)
   return rows.length > limit ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
 }
 
-export function toState(
-  row: StateRow | undefined,
-  { hidden = false }: Pick<ReadOptions, 'hidden'>,
-  now: number,
-  open: OpenContent,
-): StoredState {
+export function toState(row: StateRow | undefined, options: ReadOptions, now: number, open: OpenContent): StoredState {
   if (row === undefined) return undefined
-  if (row.state === LIVE || (row.state === HIDDEN && hidden)) return toResource(row, open)
+  if (row.state === LIVE || (row.state === HIDDEN && options.hidden)) return toResource(row, open)
   if (row.state === REMOVED && Number(row.expires) <= now) return undefined
   return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }

@@ -221,10 +221,7 @@ export interface SqliteNames {
   raiseFor(collection: string, name: string): void
 }
 
-export function createSqliteNames(
-  connection: Pick<SqliteConnection, 'transactions'>,
-  statements: SqliteStatements,
-): SqliteNames {
+export function createSqliteNames(connection: SqliteConnection, statements: SqliteStatements): SqliteNames {
   // The counter is past the name that it has given last, as long as the transaction is not rolled back.
   const last = { transaction: 0, collection: '', id: 0 }
 

@@ -210,8 +210,7 @@ export function createSqliteConnection(
     transact<Result>(work: () => Result): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
         if (queue.length >= MAX_WAITING) throw createUnavailableError()
-        const since = performance.now()
-        queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since })
+        queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since: performance.now() })
         if (isScheduled) return
         isScheduled = true
         setImmediate(gather, 0, 1)

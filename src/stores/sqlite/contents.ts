@@ -55,15 +55,11 @@ export function createSqliteContents(
   }
 
   /** A piece whose chunk is gone: it may have moved to the content store since the state was read. */
-  function readMoved(id: ContentId, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
-    return andThen(
-      connection.attempt(() => readKey(id)),
-      (key) => {
-        if (key === undefined) return undefined
-        if (beside === undefined) throw createNoContentsError(owner)
-        return readWhole(beside.open(key).open(offset, offset + length - 1))
-      },
-    )
+  async function readMoved(id: ContentId, offset: number, length: number): Promise<Uint8Array | undefined> {
+    const key = await connection.attempt(() => readKey(id))
+    if (key === undefined) return undefined
+    if (beside === undefined) throw createNoContentsError(owner)
+    return readWhole(beside.open(key).open(offset, offset + length - 1))
   }
 
   function readKey(id: ContentId): string | undefined {
@@ -113,11 +109,10 @@ export function createSqliteContents(
 
   /** @param insert adds a row of content and returns its id */
   function beginRow(insert: () => unknown): MaybePromise<ContentId> {
-    const row = connection.transactLazily(() => {
+    return connection.transactLazily(() => {
       connection.space.admit(0, 1, reclaim)
-      return insert()
+      return (insert() as { id: number }).id
     })
-    return andThen(row, (row) => (row as { id: number }).id)
   }
 
   const ledger: ContentLedger = {
@@ -138,8 +133,7 @@ export function createSqliteContents(
   async function abandon(id: ContentId): Promise<void> {
     const key = await connection.transactLazily(() => {
       statements.abandonContent.run(id)
-      const row = statements.findAbandoned.get(id) as { key: string | null } | undefined
-      return row?.key ?? undefined
+      return (statements.findAbandoned.get(id) as { key: string | null } | undefined)?.key ?? undefined
     })
     // Without the content store the row waits.
     if (key !== undefined) return beside?.remove({ id, key })

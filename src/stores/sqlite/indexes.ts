@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../lists.ts'
 import { tryTo } from '../sql/background.ts'
 import type { IndexSteps, SqlShared, Swept } from '../sql/dialect.ts'
@@ -111,18 +111,12 @@ export function createSqliteIndexes(
       return put
     },
 
-    read(collection, index) {
-      return andThen(
-        connection.attempt(() => findRow(collection, index)),
-        (found) =>
-          andThen(
-            found ?? connection.transactLazily(() => findRow(collection, index) ?? createRow(collection, index)),
-            (row) =>
-              row.phase === DONE
-                ? connection.transactLazily(() => readPending(collection, row.id))
-                : connection.attempt(() => readWalk(collection, row)),
-          ),
-      )
+    async read(collection, index) {
+      const found = await connection.attempt(() => findRow(collection, index))
+      const create = () => findRow(collection, index) ?? createRow(collection, index)
+      const row = found ?? (await connection.transactLazily(create))
+      if (row.phase === DONE) return connection.transactLazily(() => readPending(collection, row.id))
+      return connection.attempt(() => readWalk(collection, row))
     },
 
     commit(position, items): MaybePromise<number | undefined> {

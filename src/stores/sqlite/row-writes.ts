@@ -54,12 +54,8 @@ export function createSqliteRows(
   names: SqliteNames,
   nextVersion: () => string,
 ): SqliteRows {
-  function upsert(
-    { path, content, version = nextVersion(), retention }: StateWrite,
-    row: RowHead | undefined,
-    taken: Taken,
-    time: number,
-  ): StoredResource {
+  function upsert(own: StateWrite, row: RowHead | undefined, taken: Taken, time: number): StoredResource {
+    const { path, content, version = nextVersion(), retention } = own
     const { id, size, sha256 } = taken
     const change = decideChange(row === undefined ? undefined : Number(row.changed), time)
     const key = row?.path ?? encodeText(path)
@@ -89,12 +85,9 @@ export function createSqliteRows(
     return resource
   }
 
-  function replace(
-    { path, content, version = nextVersion(), retention }: StateWrite,
-    row: RowHead,
-    { id, size, body }: Taken,
-    time: number,
-  ): StoredResource | undefined {
+  function replace(own: StateWrite, row: RowHead, taken: Taken, time: number): StoredResource | undefined {
+    const { path, content, version = nextVersion(), retention } = own
+    const { id, size, body } = taken
     if (retention !== undefined || id !== undefined || !hasTypeOnly(content)) return undefined
     const { indexed } = content
     // Before the state is there: the first member of a collection needs no search for others.
@@ -162,8 +155,7 @@ function valuesOf(
 }
 
 function countChanges(statement: SqliteStatement, values: readonly SqliteValue[]): number {
-  const { changes } = statement.run(...values) as { changes: number | bigint }
-  return Number(changes)
+  return Number((statement.run(...values) as { changes: number | bigint }).changes)
 }
 
 /** @param keep milliseconds */

@@ -55,7 +55,7 @@ export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions
     const budget = { left: PAGE_BUDGET }
     const parts: Selected[] = []
     for (const place of places) {
-      parts.push(yield* select({ ...range, place, budget }, order, start, limit + 1))
+      parts.push(yield* select({ target: { ...range, place, budget }, order, after: start, need: limit + 1 }))
     }
     const { found, cut } = merge(parts, places, order)
     const isFull = found.length > limit || (found.length === limit && cut !== undefined)

@@ -21,6 +21,15 @@ import {
   type Window,
 } from './window.ts'
 
+/** The first members of a target behind a place, in an order. */
+interface Search {
+  readonly target: Target
+  readonly order: readonly OrderSlot[]
+  readonly after: Found | undefined
+  /** How many of them. */
+  readonly need: number
+}
+
 export interface Selected {
   readonly found: readonly Found[]
   /** Where the search goes on, when it ended early: it has looked at too many members that do not match. */
@@ -47,22 +56,18 @@ const FIRST_KEY = encodeValue(null)
  * the fewest members is looked for, and when they are not many, they are all fetched and sorted. Members with equal keys
  * that must be in another order than the index has them are selected as a group, by one condition more.
  */
-export function* select(
-  target: Target,
-  order: readonly OrderSlot[],
-  after: Found | undefined,
-  need: number,
-): Steps<Selected> {
+export function* select(search: Search): Steps<Selected> {
+  const { target, order, after, need } = search
   const { filters } = target
   const [first, ...rest] = order
   if (first === undefined) return yield* selectByName(target, after, need)
   const any = filters.get(first.slot)?.any
-  if (any !== undefined) return yield* selectValues(target, any, order, after, need)
+  if (any !== undefined) return yield* selectValues(search, any)
   if (rest.length === 0 && first.direction === 'ascending') {
     const { low, high } = filters.get(first.slot) ?? {}
     return yield* walk(target, order, boundsFrom({ slot: first.slot, low, high }, after), need)
   }
-  return yield* selectByGroups(target, order, after, need)
+  return yield* selectByGroups(search)
 }
 
 type Stretch = Pick<Window, 'slot' | 'equal' | 'low' | 'high' | 'after'>
@@ -106,8 +111,7 @@ function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, ne
   const found: Found[] = []
   let from = window
   for (;;) {
-    const rows = yield* readRows({ ...from, limit: need - found.length })
-    found.push(...rows)
+    found.push(...(yield* readRows({ ...from, limit: need - found.length })))
     if (found.length >= need) return { found }
     const edge = yield* readEdge(from)
     if (edge === undefined) return { found }
@@ -125,56 +129,40 @@ function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, ne
 }
 
 /** The first key of the order has one of a few values: one after the other. */
-function* selectValues(
-  target: Target,
-  any: readonly Uint8Array[],
-  [first, ...rest]: readonly OrderSlot[],
-  after: Found | undefined,
-  need: number,
-): Steps<Selected> {
+function* selectValues({ target, order, after, need }: Search, any: readonly Uint8Array[]): Steps<Selected> {
+  const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
   const found: Found[] = []
-  for (const key of first!.direction === 'ascending' ? any : [...any].reverse()) {
-    const order = after === undefined ? 1 : compareFound({ ...after, keys: [key] }, after, [first!])
-    if (order < 0) continue
-    const start = order === 0 ? tailOf(after!) : undefined
-    const part = yield* selectGroup(target, key, first!, rest, start, need - found.length)
+  for (const key of first.direction === 'ascending' ? any : [...any].reverse()) {
+    const place = after === undefined ? 1 : compareFound({ ...after, keys: [key] }, after, [first])
+    if (place < 0) continue
+    const start = place === 0 ? tailOf(after!) : undefined
+    const group = { target, order: rest, after: start, need: need - found.length }
+    const part = yield* selectGroup(group, key, first)
     found.push(...part.found)
     if (part.cut !== undefined || found.length >= need) return { found, cut: part.cut }
   }
   return { found }
 }
 
-/** The members that have one key in the first slot of the order. */
-function* selectGroup(
-  target: Target,
-  key: Uint8Array,
-  { slot }: OrderSlot,
-  rest: readonly OrderSlot[],
-  after: Found | undefined,
-  need: number,
-): Steps<Selected> {
+/** The members that have one key in a slot. */
+function* selectGroup(search: Search, key: Uint8Array, { slot }: OrderSlot): Steps<Selected> {
+  const { target, order, after, need } = search
   if (need <= 0) return { found: [] }
   const own: Filter = { slot, any: [key] }
   const group: Target = { ...target, filters: new Map([...target.filters, [slot, own]]) }
   const restore = (one: Found): Found => ({ keys: [key, ...one.keys], sortKey: one.sortKey })
-  if (rest.length > 0) {
-    const count = yield* countSelected(target, own, SMALL_GROUP + 1)
-    if (count <= SMALL_GROUP) {
-      const whole = yield* fetchSelective(group, rest, after, SMALL_GROUP)
+  if (order.length > 0) {
+    if ((yield* countSelected(target, own, SMALL_GROUP + 1)) <= SMALL_GROUP) {
+      const whole = yield* fetchSelective(group, order, after, SMALL_GROUP)
       if (whole !== undefined) return { found: whole.slice(0, need).map(restore) }
     }
   }
-  const { found, cut } = yield* select(group, rest, after, need)
+  const { found, cut } = yield* select({ ...search, target: group })
   return { found: found.map(restore), cut: cut && restore(cut) }
 }
 
 /** Walks the index of the first key, group by group: within a group the order is not that of the index. */
-function* selectByGroups(
-  target: Target,
-  order: readonly OrderSlot[],
-  after: Found | undefined,
-  need: number,
-): Steps<Selected> {
+function* selectByGroups({ target, order, after, need }: Search): Steps<Selected> {
   const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
   const { none, low, high } = target.filters.get(first.slot) ?? {}
   const isWanted = (key: Uint8Array): boolean => none === undefined || !includes(none, key)
@@ -182,7 +170,7 @@ function* selectByGroups(
   const found: Found[] = []
   let beyond = after?.keys[0]
   if (after !== undefined && isWanted(beyond!) && isWithin(beyond!, low, high)) {
-    const part = yield* selectGroup(target, beyond!, first, rest, tailOf(after), need)
+    const part = yield* selectGroup({ target, order: rest, after: tailOf(after), need }, beyond!, first)
     found.push(...part.found)
     if (part.cut !== undefined) return { found, cut: part.cut }
   }
@@ -215,9 +203,8 @@ function* selectByGroups(
     const last = edge.keys[0]!
     const complete = rows.filter(({ keys }) => Buffer.compare(keys[0]!, last) !== 0)
     found.push(...complete.sort((a, b) => compareFound(a, b, order)))
-    const part: Selected = isWanted(last)
-      ? yield* selectGroup(target, last, first, rest, undefined, need - found.length)
-      : { found: [] }
+    const group = { target, order: rest, after: undefined, need: need - found.length }
+    const part: Selected = isWanted(last) ? yield* selectGroup(group, last, first) : { found: [] }
     found.push(...part.found)
     if (part.cut !== undefined) return { found, cut: part.cut }
     beyond = last
