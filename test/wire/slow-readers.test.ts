@@ -107,7 +107,7 @@ describe('a connection that stays open', () => {
     Reflect.deleteProperty(served, 'destroyed')
   })
 
-  it('ends where the client reads no answer to errors that nobody takes', async () => {
+  it('ends where the client reads no answer to errors that the host does not take', async () => {
     const handler = createHandler({
       run(exchange) {
         exchange.idleTimeout = 400
