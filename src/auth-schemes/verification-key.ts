@@ -42,7 +42,7 @@ export function isKeyFor(key: VerificationKey, alg: string, kid?: unknown): bool
   if (wanted === undefined || key.kty !== wanted.kty) return false
   if (wanted.secret !== undefined && sizeOf(key) < wanted.secret) return false
   if (wanted.crv !== undefined && key.crv !== undefined && key.crv !== wanted.crv) return false
-  if (key.alg !== undefined && key.alg !== alg && !(wanted.kty === 'OKP' && key.crv === wanted.crv)) return false
+  if (key.alg !== undefined && key.alg !== alg && wanted.kty !== 'OKP') return false
   return kid === undefined || key.kid === undefined || key.kid === kid
 }
 

@@ -135,8 +135,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
       mayBeQueued: context.work !== undefined,
       answer: route.deleteResponse,
     },
-    remembersRemoval:
-      !['singleton', 'description', 'operation'].includes(kind) && (deletion === 'soft' || route.retention !== 0),
+    remembersRemoval: !['singleton', 'description', 'operation'].includes(kind) && route.retention !== 0,
     hasParent: route.hasParent,
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,

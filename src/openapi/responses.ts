@@ -142,7 +142,7 @@ function findFailures(
   const isHiddenFromOthers = facts.isGuarded || facts.hasParent || (isScoped && method === 'PUT')
   const hasOtherNames = facts.kind === 'item' && facts.ids !== 'string'
   add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || hasOtherNames || facts.kind === 'file')
-  add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && !isCreation && facts.remembersRemoval)
+  add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', reads && facts.negotiatesStrictly)
   add(412, 'ERR_PRECONDITION_FAILED')

@@ -228,6 +228,19 @@ describe('edit beside other servers', () => {
     expect(edited.document.value).toEqual({ edits: 2 })
   })
 
+  it('sends operations on an array once where the tag is weak: a date does not tell whether they took effect', async () => {
+    const types: unknown[] = []
+    const base = await start((req, res) => {
+      if (req.method === 'PATCH') types.push(req.headers['content-type'])
+      if (req.method === 'PATCH') return void res.destroy()
+      res.setHeader('ETag', 'W/"x"').setHeader('Last-Modified', 'Thu, 02 Jan 2025 03:04:05 GMT')
+      res.setHeader('Content-Type', 'application/json').end('{"list":[1,2,3]}')
+    })
+    const client = createResourceClient(base, { retries: 1, prefer: 'json' })
+    await expect(client.edit(PATH, () => ({ list: [1, 2, 3, 4] }))).rejects.toMatchObject({ mayHaveTakenEffect: true })
+    expect(types).toEqual(['application/json-patch+json'])
+  })
+
   it('does not change a document that has no validator', async () => {
     const methods: (string | undefined)[] = []
     const base = await start((req, res) => {

@@ -76,4 +76,15 @@ describe('a guard that asks about paths', () => {
       '200 /100%25',
     ])
   })
+
+  it('hides what authorize hides in one reading, whatever it says of the others', async () => {
+    const hiding = auth({ schemes, requireAuth: 'none', authorize: (_, { path }) => path === '/public' || 'not-found' })
+    const targets = ['/public', '/x/..;/public', '/public;a=b', '/%2570ublic']
+    expect(await ask(hiding, targets)).toEqual([
+      '200 /public',
+      '404 /x/..;/public',
+      '404 /public;a=b',
+      '404 /%2570ublic',
+    ])
+  })
 })

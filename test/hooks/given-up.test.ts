@@ -4,7 +4,7 @@ import { HttpError } from '../../src/core/errors.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { watchStaged } from '../support/watch-staged.ts'
-import { multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
+import { jsonOf, multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())
@@ -65,4 +65,14 @@ describe('large content of a POST', () => {
     // The two files of the one item.
     expect(open.size).toBe(2)
   })
+})
+
+it('large content of a file that PUT brings is given up where the change of its item is refused', async () => {
+  const { store, open } = watchStaged()
+  const outbox = ({ kind }: { kind: string }) => (kind === 'patched' ? refuse() : [])
+  const tasks = collection({ files: { photo: { replaceable: true } }, outbox })
+  target = await startService({ resources: { '/tasks': tasks } }, store)
+  await target.send('POST', '/tasks', jsonOf({}))
+  expect((await target.send('PUT', '/tasks/1/photo', TEXT)).status).toBe(422)
+  expect(open.size).toBe(0)
 })

@@ -137,7 +137,10 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     }
   })
 
-  it('is 404 when the parent goes after it was looked at', async () => {
+  it.each([
+    ['', {}],
+    [', also of items with an outbox', { outbox: () => [] }],
+  ])('is 404 when the parent goes after it was looked at%s', async (_, hooks) => {
     const inner = createStore()
     let writes = 0
     const store: ResourceStore = {
@@ -154,7 +157,8 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
         return inner.create(path, content, options)
       },
     }
-    target = await startService({ resources }, store)
+    const comments = collection({ parent: true, files: { photo: {} }, ...hooks })
+    target = await startService({ resources: { ...resources, '/tasks/{task}/comments': comments } }, store)
     const parent = async () =>
       inner.write('/tasks/1', { contentType: 'application/json', body: '{}' }, { expect: 'any' })
     for (const [method, path, options] of [

@@ -120,6 +120,19 @@ describe('formatError', () => {
     expect((await send('GET', '/nothing')).field('cache-control')).toBe('no-store')
   })
 
+  it('ends the connection where its content cannot be read, and neither can that of the error after it', async () => {
+    const body = {
+      size: 3,
+      open() {
+        throw new Error('The page is gone.')
+      },
+    }
+    const formatError = ({ status }: HttpError): Reply => ({ status, headers: NO_STORE, body })
+    const { port } = await serve(memoryStore(), { formatError, onError() {} })
+    const answer = fetch(`http://127.0.0.1:${port}/nothing`, { signal: AbortSignal.timeout(20_000) })
+    await expect(answer).rejects.toThrow('fetch failed')
+  })
+
   it('does not lose WWW-Authenticate, Allow and Retry-After (RFC 9110 §11.6.1, §15.5.6, §10.2.3)', async () => {
     const store = memoryStore()
     const failing = {

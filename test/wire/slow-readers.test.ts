@@ -106,6 +106,27 @@ describe('a connection that stays open', () => {
     expect(looks).toBe(sweeps)
     Reflect.deleteProperty(served, 'destroyed')
   })
+
+  it('ends where the client reads no answer to errors that the host does not take', async () => {
+    const handler = createHandler({
+      run(exchange) {
+        exchange.idleTimeout = 400
+        exchange.slowestReader = 20_000_000
+        throw new Error('for the host')
+      },
+      formatError: () => contentReply(500, 'x'.repeat(SIZE), TEXT),
+      onError() {},
+      forwardErrors: true,
+    })
+    const host = await startHost('plain', handler)
+    closers.push(() => host.close())
+    const connected = once(host.server, 'connection')
+    const socket = await openSilent('plain', host.port)
+    closers.push(() => socket.destroy())
+    socket.write(get('/').repeat(12))
+    const [served] = (await connected) as [Socket]
+    await expect.poll(() => served.destroyed).toBe(true)
+  })
 })
 
 /** Content of 10.8 MB in small pieces, each when the one before has left. */

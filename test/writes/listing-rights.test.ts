@@ -490,6 +490,9 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect(await count()).toBeUndefined()
     for (let n = 3; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob' })
     expect(await count()).toBe('63')
+    // The last page may end early as well.
+    for (let n = 64; n < 80; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob', text: 'x'.repeat(1_000_000) })
+    expect(await count()).toBeUndefined()
   })
 
   it('has a count of 1000 entries that are judged, and none of more', async () => {

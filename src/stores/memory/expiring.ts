@@ -144,9 +144,7 @@ export function createTombstones(most: number): Tombstones {
 
     find(path, now) {
       const grave = graves.get(path)
-      if (grave === undefined || grave.expires > now) return grave?.tombstone
-      forget(path, grave.tombstone.removedAt)
-      return undefined
+      return grave !== undefined && grave.expires > now ? grave.tombstone : undefined
     },
 
     bury(tombstone, expires) {
