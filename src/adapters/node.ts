@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server, Http2ServerResponse } from 'node:http2'
 import type { Exchange } from '../core/exchange.ts'
+import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
 import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
@@ -151,7 +152,7 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   const unknown = takeListeners(emitter, 'checkExpectation')
   emitter.on('checkExpectation', (req: IncomingMessage, res: ServerResponse) => {
     // Over HTTP/2 Node knows the expectation in lower case only. Java and PHP send it as `100-Continue`.
-    if (req.headers.expect?.toLowerCase() === '100-continue') emitter.emit('checkContinue', req, res)
+    if (readField(req.headers, 'expect')?.toLowerCase() === '100-continue') emitter.emit('checkContinue', req, res)
     else if (unknown.length === 0) res.writeHead(417, { 'Content-Length': 0 }).end()
     else for (const host of unknown) host.call(server, req, res)
   })

@@ -12,7 +12,7 @@ const service = await runS3()
 
 const open = (options: Partial<S3ContentsOptions> = {}): ContentStore => openS3Contents(service.endpoint, options)
 
-/** What a failed upload in parts removes after its caller has been told must not disturb the next test. */
+/** What a failed upload in parts removes after its caller has the error must not disturb the next test. */
 async function untilGivenUp(): Promise<void> {
   const isLast = (request: string) => /^DELETE [^?]*$/.test(request)
   await vi.waitFor(() => expect(service.requests.filter(isLast)).toHaveLength(1), 30_000)
