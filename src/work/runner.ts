@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { logFailure } from '../core/failures.ts'
@@ -66,14 +67,26 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
       await handler.perform(work, controller.signal)
       await inTime(queue.finish(id))
     } catch (error) {
-      await settleFailure(work, error)
+      await settleFailure(work, error, controller.signal)
     } finally {
       clearInterval(renewal)
     }
     return true
   }
 
-  async function settleFailure(work: ClaimedWork, error: unknown): Promise<void> {
+  /** Also once the store is there again: until then each claim would count as an attempt that ended the process. */
+  async function putBack(signal: AbortSignal, ...postponed: Parameters<WorkQueue['postpone']>): Promise<void> {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE)) {
+      try {
+        return await inTime(queue.postpone(...postponed))
+      } catch (error) {
+        if (!isOfStore(error)) throw error
+        await sleep(pause, undefined, { signal, ref: false })
+      }
+    }
+  }
+
+  async function settleFailure(work: ClaimedWork, error: unknown, signal: AbortSignal): Promise<void> {
     const { attempts, pattern, spared = 0 } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
@@ -84,7 +97,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     const isSpared = isOfStore(error) && spared < MOST_SPARED
     if (isSpared || (!isFinal && attempts < maxAttempts)) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
-      await inTime(queue.postpone(work, pause, isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined))
+      await putBack(signal, work, pause, isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined)
       return announce(work.id, pause)
     }
     await inTime(handler.fail(work, error))

@@ -183,6 +183,22 @@ describe('work that fails', () => {
     }
   })
 
+  it('is put back once a store is there again that was away when it failed, or left to its lease when the runner closes', async () => {
+    collectFailures()
+    const away = new HttpError(503, 'ERR_UNAVAILABLE')
+    const { runner, queue, announced, readRecord } = await createRun({ perform: () => inTime(Promise.reject(away)) })
+    vi.spyOn(queue, 'postpone').mockRejectedValueOnce(away)
+    expect(await runner.run('1')).toBe(true)
+    expect([announced, await readRecord()]).toMatchObject([[500], { attempts: 0, spared: 1 }])
+    const other = await createRun({ perform: () => inTime(Promise.reject(away)) })
+    vi.spyOn(other.queue, 'postpone').mockRejectedValue(away)
+    const running = other.runner.run('1')
+    running.catch(() => {})
+    await vi.waitFor(() => expect(other.queue.postpone).toHaveBeenCalled())
+    await other.runner.close()
+    await expect(running).rejects.toThrow('aborted')
+  })
+
   it('is announced once it is put back, and not where that fails', async () => {
     const { runner, queue, announced, readRecord } = await createRun({ perform: refuse(new Error('no')) })
     const postpone = vi.spyOn(queue, 'postpone')
