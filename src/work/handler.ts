@@ -133,7 +133,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
           },
         }
       },
-      attempt: record.attempts,
+      attempt: record.attempts + (record.spared ?? 0),
       signal,
     })
     const members = readGiven(found, `process of ${record.pattern}`) ?? {}

@@ -227,7 +227,7 @@ describe('an accepted creation', () => {
       () => target.send('GET', '/jobs/1'),
       (answer) => stateOf(answer) !== 'pending',
     )
-    expect([stateOf(done), done.json().size, attempts]).toEqual(['ready', 1000, [1, 1, 1]])
+    expect([stateOf(done), done.json().size, attempts]).toEqual(['ready', 1000, [1, 2, 3]])
     await target.close()
     await store.close()
     await rm(directory, { recursive: true })
