@@ -10,10 +10,17 @@ import { idOf, readGiven } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
-import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
+import {
+  isLargeBody,
+  isResource,
+  memberPath,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+} from '../stores/types.ts'
 import type { ClaimedWork, WorkRecord } from './queue.ts'
 import type { WorkHandler } from './runner.ts'
-import { inTime } from './store-calls.ts'
+import { inTime, readNoting } from './store-calls.ts'
 
 /** What the operations need to know of a route, by its pattern. */
 export type FindWorkRoute = (
@@ -114,24 +121,28 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       id: idOf(splitPath(record.path).name, 'integer'),
       value,
       async file(name) {
-        const state = await store.read(memberPath(record.path, name), { signal })
+        const state = await inTime(readState(memberPath(record.path, name), signal))
         if (!isResource(state)) return undefined
         const { contentType, size, body } = state
         return {
           contentType,
           size,
           async *open() {
-            if (isLargeBody(body)) yield* body.open(0, size - 1, { signal })
+            if (isLargeBody(body)) yield* readNoting(body.open(0, size - 1, { signal }))
             else yield typeof body === 'string' ? Buffer.from(body) : body
           },
         }
       },
-      attempt: record.attempts,
+      attempt: record.attempts + (record.spared ?? 0),
       signal,
     })
     const members = readGiven(found, `process of ${record.pattern}`) ?? {}
     if (!isJsonObject(members)) throw new TypeError(`process of ${record.pattern} must return properties of the item.`)
     await inTime(settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record)))
+  }
+
+  async function readState(path: string, signal: AbortSignal): Promise<StoredState> {
+    return store.read(path, { signal })
   }
 
   /** The value of an item that is pending; `undefined` where it is not, or is gone. */

@@ -26,7 +26,10 @@ export interface OperationsOptions {
   readonly path?: string
   /** How many pieces of work a process does at a time. Default 4. */
   readonly concurrency?: number
-  /** How often work is tried before it fails for good. The pauses double, from half a second to a minute. Default 5. */
+  /**
+   * How often work is tried before it fails for good. The pauses double, from half a second to a minute. An attempt that the
+   * store, or its content store, brings to nothing does not count, for about a day. Default 5.
+   */
   readonly maxAttempts?: number
   /** Milliseconds between looks for work left behind by a crash. Default 5000. */
   readonly pollInterval?: number

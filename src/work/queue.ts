@@ -17,8 +17,10 @@ export interface WorkRecord {
   readonly monitor?: string
   /** Who asked for it, for the hooks that see its changes. */
   readonly principal?: { readonly scheme: string; readonly id: string } | undefined
-  /** How often it has been tried. */
+  /** How often it has been tried; without those attempts that the store has brought to nothing. */
   readonly attempts: number
+  /** How many those are. */
+  readonly spared?: number
   /** Milliseconds since the epoch before which no process starts: the lease of the process that works on it, or a pause. */
   readonly notBefore: number
 }
@@ -59,9 +61,9 @@ export interface WorkQueue {
   renew(work: ClaimedWork): Promise<boolean>
   /**
    * Puts work back, to be tried again after a pause in milliseconds.
-   * @param attempts how often it has been tried by now
+   * @param counts how often it has been tried by now, where that is another number than when it was claimed
    */
-  postpone(work: ClaimedWork, pause: number, attempts?: number): Promise<void>
+  postpone(work: ClaimedWork, pause: number, counts?: Partial<Pick<WorkRecord, 'attempts' | 'spared'>>): Promise<void>
   /** Forgets work that is done. */
   finish(id: string): Promise<void>
   /**
@@ -123,8 +125,8 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return replace(work, renewed)
     },
 
-    async postpone(work, pause, attempts = work.record.attempts) {
-      await replace(work, { ...work.record, attempts, notBefore: now() + pause })
+    async postpone(work, pause, counts) {
+      await replace(work, { ...work.record, ...counts, notBefore: now() + pause })
     },
 
     async finish(id) {

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { logFailure } from '../core/failures.ts'
 import { reportFailure } from '../core/operator-log.ts'
 import { waitAtMost } from '../core/waiting.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
-import { inTime } from './store-calls.ts'
+import { inTime, isOfStore } from './store-calls.ts'
 
 /** Does accepted work, and records what has failed for good. */
 export interface WorkHandler {
@@ -33,6 +34,8 @@ interface WorkRunner {
 
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
+/** Attempts that the store may bring to nothing: about a day. Content that it has lost would be asked for without end. */
+const MOST_SPARED = 1440
 const CLOSE_TIMEOUT = 5_000
 /** How often a lease is renewed before it would run out. */
 const RENEWALS = 3
@@ -64,24 +67,37 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
       await handler.perform(work, controller.signal)
       await inTime(queue.finish(id))
     } catch (error) {
-      await settleFailure(work, error)
+      await settleFailure(work, error, controller.signal)
     } finally {
       clearInterval(renewal)
     }
     return true
   }
 
-  async function settleFailure(work: ClaimedWork, error: unknown): Promise<void> {
-    const { attempts, pattern } = work.record
+  /** Also once the store is there again: until then each claim would count as an attempt that ended the process. */
+  async function putBack(signal: AbortSignal, ...postponed: Parameters<WorkQueue['postpone']>): Promise<void> {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE)) {
+      try {
+        return await inTime(queue.postpone(...postponed))
+      } catch (error) {
+        if (!isOfStore(error)) throw error
+        await sleep(pause, undefined, { signal, ref: false })
+      }
+    }
+  }
+
+  async function settleFailure(work: ClaimedWork, error: unknown, signal: AbortSignal): Promise<void> {
+    const { attempts, pattern, spared = 0 } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
-    if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, attempts - 1))
+    if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, { attempts: attempts - 1 }))
     if (!isFinal) publishFailure({ error, stage: 'background', route: pattern })
     // As `onError` hears of what a request fails with: not of a store that is away.
     if (!isHttpError(error)) logFailure(`accepted work of ${pattern}`, error)
-    if (!isFinal && attempts < maxAttempts) {
-      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1))
-      await inTime(queue.postpone(work, pause))
+    const isSpared = isOfStore(error) && spared < MOST_SPARED
+    if (isSpared || (!isFinal && attempts < maxAttempts)) {
+      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
+      await putBack(signal, work, pause, isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined)
       return announce(work.id, pause)
     }
     await inTime(handler.fail(work, error))

@@ -1,5 +1,6 @@
 /** Calls of the store by accepted work, none of which may go on for ever. */
 
+import { isStoreFailure } from '../core/operator-log.ts'
 import type { ResourceStore, StoredResource } from '../stores/types.ts'
 
 const PAGE = 100
@@ -33,7 +34,36 @@ export async function inTime<Result>(step: Promise<Result>): Promise<Result> {
   })
   try {
     return await Promise.race([step, late])
+  } catch (error) {
+    if (isStoreFailure(error)) noteStoreFailure(error)
+    throw error
   } finally {
     clearTimeout(timer)
+  }
+}
+
+const storeFailures = new WeakSet<object>()
+
+/** Whether the store has failed with an error, and not the work itself. */
+export function isOfStore(error: unknown): boolean {
+  return storeFailures.has(error as object)
+}
+
+function noteStoreFailure(error: unknown): void {
+  if (error instanceof Error) storeFailures.add(error)
+}
+
+/** Gives content of the store, and notes what the store fails with: not what a stream of the work throws into it. */
+export async function* readNoting(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let isReading = true
+  try {
+    for await (const chunk of content) {
+      isReading = false
+      yield chunk
+      isReading = true
+    }
+  } catch (error) {
+    if (isReading) noteStoreFailure(error)
+    throw error
   }
 }

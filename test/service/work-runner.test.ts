@@ -11,6 +11,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
 import { createWorkRunner, type WorkHandler } from '../../src/work/runner.ts'
+import { inTime } from '../../src/work/store-calls.ts'
 
 const closers: (() => void)[] = []
 afterEach(() => {
@@ -83,12 +84,14 @@ it('does not take the lease for lost where the store is slower than the renewals
   await runner.close()
 })
 
+type Counts = { readonly maxAttempts?: number; readonly attempts?: number; readonly spared?: number }
+
 /** A runner with one piece of work, whose records are at hand. */
-async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, attempts = 0 } = {}) {
+async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, ...counts } = {} as Counts) {
   const store = memoryStore()
   const queue = createWorkQueue(store, Date.now)
   const { path, content } = queue.record('1', { kind: 'process', pattern: '/jobs', path: '/jobs/1' })
-  const body = JSON.stringify({ ...JSON.parse(content.body as string), attempts })
+  const body = JSON.stringify({ ...JSON.parse(content.body as string), ...counts })
   await store.write(path, { ...content, body }, { expect: 'absent' })
   const announced: number[] = []
   const announce = (_: string, pause: number): void => void announced.push(pause)
@@ -161,6 +164,39 @@ describe('work that fails', () => {
     expect([fail.mock.calls.length, last.announced]).toEqual([1, []])
     expect(failures).toHaveLength(6)
     expect(failures[0]).toMatchObject({ stage: 'background', route: '/jobs' })
+  })
+
+  it('counts no attempt that the store has brought to nothing, with pauses that grow, for about a day', async () => {
+    collectFailures()
+    for (const [spared, isTried, pause] of [
+      [0, true, 500],
+      [3, true, 4000],
+      [1439, true, 60_000],
+      [1440, false, undefined],
+    ] as const) {
+      const fail = vi.fn(async () => {})
+      const perform = () => inTime(Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE')))
+      const run = await createRun({ perform, fail }, { maxAttempts: 1, spared })
+      await run.runner.run('1')
+      expect([fail.mock.calls.length, run.announced[0]]).toEqual([isTried ? 0 : 1, pause])
+      if (isTried) expect(await run.readRecord()).toMatchObject({ attempts: 0, spared: spared + 1 })
+    }
+  })
+
+  it('is put back once a store is there again that was away when it failed, or left to its lease when the runner closes', async () => {
+    collectFailures()
+    const away = new HttpError(503, 'ERR_UNAVAILABLE')
+    const { runner, queue, announced, readRecord } = await createRun({ perform: () => inTime(Promise.reject(away)) })
+    vi.spyOn(queue, 'postpone').mockRejectedValueOnce(away)
+    expect(await runner.run('1')).toBe(true)
+    expect([announced, await readRecord()]).toMatchObject([[500], { attempts: 0, spared: 1 }])
+    const other = await createRun({ perform: () => inTime(Promise.reject(away)) })
+    vi.spyOn(other.queue, 'postpone').mockRejectedValue(away)
+    const running = other.runner.run('1')
+    running.catch(() => {})
+    await vi.waitFor(() => expect(other.queue.postpone).toHaveBeenCalled())
+    await other.runner.close()
+    await expect(running).rejects.toThrow('aborted')
   })
 
   it('is announced once it is put back, and not where that fails', async () => {

@@ -1,16 +1,26 @@
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import type { Process } from '../../src/actions/hook-types.ts'
+import { fileContents } from '../../src/contents/file.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { MEASURED } from '../support/measured.ts'
 import { ADMIN, jsonOf, MERGE_PATCH, startDemo, startService, type Target, uploadOf, waitFor } from './support.ts'
+
+const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
 
 function start(
   process: Process,
@@ -193,6 +203,49 @@ describe('an accepted creation', () => {
     expect(lines).toEqual(Array(2).fill('http-resource-service: accepted work of /jobs failed: Error: secret'))
     log.mockRestore()
     await target.close()
+  })
+
+  it('survives an outage of the content store that lasts longer than maxAttempts', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'contents-'))
+    const store = sqliteStore(new Database(':memory:'), { inlineLimit: 500, contents: fileContents({ directory }) })
+    const attempts: number[] = []
+    const process: Process = async (item) => {
+      attempts.push(item.attempt)
+      const document = await item.file('file')
+      if (attempts.length === 1) await rename(directory, `${directory}-away`)
+      if (attempts.length === 3) await rename(`${directory}-away`, directory)
+      let size = 0
+      await pipeline(document!.open(), async (chunks) => {
+        for await (const chunk of chunks) size += chunk.length
+      })
+      return { size }
+    }
+    const jobs = collection({ create: 'accepted', process, files: { file: {} } })
+    const target = await startService({ resources: { '/jobs': jobs }, operations: { maxAttempts: 1 } }, store)
+    expect((await target.send('POST', '/jobs', uploadOf('x'.repeat(1000)))).status).toBe(202)
+    const done = await waitFor(
+      () => target.send('GET', '/jobs/1'),
+      (answer) => stateOf(answer) !== 'pending',
+    )
+    expect([stateOf(done), done.json().size, attempts]).toEqual(['ready', 1000, [1, 2, 3]])
+    await target.close()
+    await store.close()
+    await rm(directory, { recursive: true })
+  })
+
+  it('fails for good where a stream of its own fails while it reads a file', async () => {
+    const store = sqliteStore(new Database(':memory:'), { inlineLimit: 500 })
+    const process: Process = async (item) => {
+      const document = await item.file('file')
+      const refuse = new Transform({ transform: (_, __, done) => done(new HttpError(503, 'ERR_SCANNER')) })
+      await pipeline(document!.open(), refuse)
+    }
+    const jobs = collection({ create: 'accepted', process, files: { file: {} } })
+    const target = await startService({ resources: { '/jobs': jobs }, operations: { maxAttempts: 1 } }, store)
+    await target.send('POST', '/jobs', uploadOf('x'.repeat(1000)))
+    expect((await until(target, '/jobs/1', 'failed')).json().problem.status).toBe(503)
+    await target.close()
+    await store.close()
   })
 
   it.each([
