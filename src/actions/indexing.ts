@@ -93,8 +93,8 @@ export function indexNewMember(
 }
 
 /**
- * Content that the service itself makes for an item, for finished work or a new file of it, with the values that it is
- * indexed by. A value that cannot be indexed is left out: no client has sent it.
+ * Content that the service itself makes for an item, such as that of finished work, with the values that it is indexed by. A
+ * value that cannot be indexed is left out: no client waits for an error.
  */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
   return route?.kind === 'item' ? indexContent(route, path, content, value, 'takeIndexable') : content

@@ -12,7 +12,7 @@ import { beginChange } from './changes.ts'
 import { commit, writeChange } from './commit.ts'
 import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileFacts, FileOptions } from './hook-types.ts'
-import { indexOwnContent } from './indexing.ts'
+import { indexContent } from './indexing.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { cacheControlFor } from './representation.ts'
 import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
@@ -131,7 +131,7 @@ async function attempt(
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
-  const content = indexOwnContent(own, item.path, plain, value)
+  const content = indexContent(own, item.path, plain, value)
   await checkConflict(exchange, item.path, content, item, own)
   const options = { expect: { version: item.version }, requires, related: [file], signal }
   const written = await writeChange(store, item.path, content, options, change)

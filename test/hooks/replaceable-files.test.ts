@@ -186,15 +186,6 @@ describe('PUT of a file of an item', () => {
     expect(JSON.parse(String(body))).toEqual({ id: 1, title: 'T', changes: 2, ofAnEarlierSchema: true, photo })
   })
 
-  it('is taken also where the item has a value from before that its list cannot index', async () => {
-    const listed = collection({ query: { rank: 'number' }, files: { photo: { replaceable: true } } })
-    target = await startService({ resources: { '/tasks': listed } })
-    await target.store.write('/tasks/1', json({ id: 1, rank: 'first' }), { expect: 'any' })
-    expect((await target.send('PUT', '/tasks/1/photo', png('12345'))).status).toBe(201)
-    const listing = await target.send('GET', '/tasks?rank[exists]=false')
-    expect(listing.json()).toEqual([{ id: 1, rank: 'first', photo: { name: 'photo', type: 'image/png', size: 5 } }])
-  })
-
   it('has facts within the limits of the service, in a form as well', async () => {
     // As many lists in one another as the file has bytes.
     const describeFile = ({ size }: { size: number }) => JSON.parse(`${'['.repeat(size)}0${']'.repeat(size)}`)
