@@ -124,6 +124,38 @@ describe('a backup of sqliteStore with fileContents', () => {
   })
 })
 
+it('sqliteStore moves nothing to content that the sweep of another process is removing', async () => {
+  const place = await PLACES['sqliteStore']!()
+  const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+  await before.write('/a', upload(LARGE), { expect: 'any' })
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  const slow = sound(place.directory, ({ remove }) => ({
+    async remove(key) {
+      begin()
+      await held
+      await remove(key)
+    },
+  }))
+  const contents = sound(place.directory, ({ put }) => ({
+    async put(...values) {
+      const stored = await put(...values)
+      // This process has stood still for longer than `grace`.
+      await place.query('UPDATE resource_contents SET expires = 1 WHERE expires > 1 RETURNING id')
+      place.open({ contents: slow, sweepInterval: 10 })
+      await begun
+      return stored
+    },
+  }))
+  const store = place.open({ contents, sweepInterval: 0 })
+  const result = await store.moveContents().catch((error: unknown) => error)
+  letGo()
+  expect(result).toMatchObject({ status: 503 })
+  expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(LARGE)
+})
+
 /** Queries read the tables alone: with Postgres their cases run without contents beside them, which saves half of the time. */
 const withoutQueries = (title: string, define: () => void) => title.startsWith('queries') || describe(title, define)
 

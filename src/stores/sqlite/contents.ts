@@ -85,6 +85,10 @@ export function createSqliteContents(
     return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
+  function link(id: ContentId): void {
+    if (statements.linkContent.get(id) === undefined) throw createLostContentError()
+  }
+
   /** Content that was given up; content that a path shows stays. */
   function clear(id: ContentId): Swept {
     if (statements.findAbandoned.get(id) === undefined) return 'all'
@@ -170,8 +174,8 @@ export function createSqliteContents(
     // The row stays that of the state, so that states which any process keeps in memory stay right.
     async swap({ id }, taken) {
       const isMoved = await connection.transact(() => {
-        const key = readKey(taken.id!)
-        if (key === undefined) throw createLostContentError()
+        link(taken.id!)
+        const key = readKey(taken.id!)!
         statements.sweepContent.run(taken.id!)
         if (statements.moveContent.get(key, id) !== undefined) return true
         statements.beginKey.get(expiry(), key)
@@ -202,9 +206,7 @@ export function createSqliteContents(
       })
     },
 
-    link(id) {
-      if (statements.linkContent.get(id) === undefined) throw createLostContentError()
-    },
+    link,
 
     release(id) {
       statements.releaseContent.run(expiry(), id)
