@@ -126,6 +126,31 @@ describe('postgresStore, a transaction that fails while it begins', () => {
   })
 })
 
+describe('postgresStore, a transaction whose call is given up', () => {
+  it('is rolled back, and its connection is kept', async () => {
+    const sent: string[] = []
+    const client = {
+      on() {},
+      async query({ text }: { readonly text: string }) {
+        sent.push(text.split(' ', 1)[0]!.replace(';', ''))
+        return { rows: [] }
+      },
+      release: (isBroken: boolean) => void sent.push(isBroken ? 'destroyed' : 'released'),
+    }
+    const pool: PostgresPool = { on() {}, connect: async () => client }
+    const { transact, view } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+    for (const begin of [transact, view]) {
+      const controller = new AbortController()
+      const work = async () => {
+        controller.abort(new Error('The client has left.'))
+        controller.signal.throwIfAborted()
+      }
+      await expect(begin(work, { signal: controller.signal })).rejects.toThrow('The client has left.')
+      expect(sent.splice(0)).toEqual(['BEGIN', 'ROLLBACK', 'released'])
+    }
+  })
+})
+
 async function expectUnavailable(code: string): Promise<void> {
   const { pool } = createFailingPool(code, 0)
   const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })

@@ -142,7 +142,7 @@ export function createCheckout(
       client.release()
       return result
     } catch (error) {
-      client.release(isSilent || !isConnectionIntact(error))
+      client.release(isSilent || !(isConnectionIntact(error) || isReasonOf(call, error)))
       // A graceful end would wait for an answer to its goodbye, and with it the next caller for its place in the pool.
       if (isSilent) client.connection?.stream?.destroy()
       throw error
@@ -214,6 +214,11 @@ export function sqlStateOf(error: unknown): string | undefined {
   if (!hasProperties(error)) return undefined
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('E') ? code : undefined
+}
+
+/** Whether a call has ended because it was given up: its connection answers. */
+export function isReasonOf(call: Abortable, error: unknown): boolean {
+  return isAborted(call) && error === call.signal!.reason
 }
 
 export function isRepeatable(error: unknown): boolean {

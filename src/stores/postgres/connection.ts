@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostgresStoreOptions } from '../postgres.ts'
-import { type Abortable, isAborted } from '../types.ts'
+import type { Abortable } from '../types.ts'
 import {
   type CheckoutLimits,
   createCheckout,
   createWaitingCalls,
   isConnectionLost,
+  isReasonOf,
   isRepeatable,
   type SendQuery,
   toHttpError,
@@ -149,6 +150,7 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
     send: SendQuery,
     client: PostgresClient,
     work: (run: RunStatement) => Promise<Result>,
+    call: Abortable,
     opening: string = begin,
   ): Promise<Result> {
     try {
@@ -157,7 +159,7 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
-      if (isConnectionLost(error)) throw error
+      if (isConnectionLost(error) && !isReasonOf(call, error)) throw error
       await send({ text: 'ROLLBACK' })
       throw error
     }
@@ -173,7 +175,7 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
       try {
         return await action()
       } catch (error) {
-        if (isAborted(call) && error === call.signal!.reason) throw error
+        if (isReasonOf(call, error)) throw error
         const elapsed = performance.now() - start
         const isWorthwhile = isRepeatable(error)
           ? count < MAX_ATTEMPTS && elapsed < statementTimeout
@@ -189,9 +191,13 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
     read: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'repeat', call),
     run: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'fail', call),
     transact: (work, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => runTransaction(send, client, work), call), 'fail', call),
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work, call), call), 'fail', call),
     view: (work, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
+      attempt(
+        () => checkOut((send, client) => runTransaction(send, client, work, call, beginView), call),
+        'repeat',
+        call,
+      ),
   }
 }
 

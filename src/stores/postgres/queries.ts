@@ -9,6 +9,8 @@ import { CONTENT, FACTS } from './write-statements.ts'
 
 /** Rows that one statement counts: it does not keep this process waiting. */
 const COUNT_STEPS = { inIndex: 10_000_000, byEntry: 1_000_000 }
+/** Members that one statement reads: it takes 65,535 values at most. */
+const MOST_READ = 10_000
 const TYPES = { key: 'bytea', name: 'bytea', number: 'integer' }
 
 export function createPostgresQueries(
@@ -43,12 +45,13 @@ export function createPostgresQueries(
     const { found } = page
     if (found.length === 0) return []
     const paths = found.map(({ sortKey }) => memberKeyOf(collection, sortKey))
-    const places = paths.map((_, i) => `$${i + 1}::bytea`).join(', ')
-    const rows = await run<StateRow>(
-      `SELECT ${FACTS}, ${CONTENT} FROM ${prefix}states WHERE path IN (${places})`,
-      paths.map((path) => Buffer.from(path)),
-    )
-    const byPath = new Map(rows.map((row) => [row.path, row]))
+    const byPath = new Map<string, StateRow>()
+    for (let at = 0; at < paths.length; at += MOST_READ) {
+      const keys = paths.slice(at, at + MOST_READ).map((path) => Buffer.from(path))
+      const places = keys.map((_, i) => `$${i + 1}::bytea`).join(', ')
+      const text = `SELECT ${FACTS}, ${CONTENT} FROM ${prefix}states WHERE path IN (${places})`
+      for (const row of await run<StateRow>(text, keys)) byPath.set(row.path, row)
+    }
     return paths.map((path) => toResource(byPath.get(path)!, open))
   }
 
