@@ -100,6 +100,18 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     return true
   }
 
+  /** Replaces a record that is still claimed, also after a change by this process whose answer came late or never. */
+  async function replaceOwn(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
+    if (await replace(work, record)) return true
+    const resource = await store.read(pathOf(work.id))
+    if (!isResource(resource)) return false
+    const { attempts, spared } = await readRecord(resource)
+    // Each claim counts an attempt; where the store has brought that to nothing, `spared` counts it.
+    if (attempts !== work.record.attempts || spared !== work.record.spared) return false
+    work.version = resource.version
+    return replace(work, record)
+  }
+
   return {
     record(id, work) {
       return { path: pathOf(id), content: contentOf({ ...work, attempts: 0, notBefore: 0 }) }
@@ -113,20 +125,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return (await replace(work, record)) ? work : undefined
     },
 
-    async renew(work) {
-      const renewed = { ...work.record, notBefore: now() + LEASE }
-      if (await replace(work, renewed)) return true
-      // By a renewal of this process, whose answer came late or never? Each claim counts an attempt.
-      const resource = await store.read(pathOf(work.id))
-      if (!isResource(resource)) return false
-      const { attempts } = await readRecord(resource)
-      if (attempts !== work.record.attempts) return false
-      work.version = resource.version
-      return replace(work, renewed)
-    },
+    renew: (work) => replaceOwn(work, { ...work.record, notBefore: now() + LEASE }),
 
     async postpone(work, pause, counts) {
-      await replace(work, { ...work.record, ...counts, notBefore: now() + pause })
+      await replaceOwn(work, { ...work.record, ...counts, notBefore: now() + pause })
     },
 
     async finish(id) {
@@ -136,6 +138,9 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     async withdraw(id, monitor) {
       const found = await readDue(id)
       if (found === undefined) return false
+      const { attempts, spared = 0 } = found.record
+      // An attempt may have removed the resource before it failed or its process ended.
+      if (attempts + spared > 0) return false
       const expect = { version: found.version }
       const result = await store.remove(pathOf(id), { expect, mode: 'erase', related: [monitor] })
       return result.outcome === 'removed'

@@ -74,11 +74,11 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     return true
   }
 
-  /** Also once the store is there again: until then each claim would count as an attempt that ended the process. */
-  async function putBack(signal: AbortSignal, ...postponed: Parameters<WorkQueue['postpone']>): Promise<void> {
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE)) {
+  /** Waits until the store is there again: without a record each claim would count as an attempt that ended the process. */
+  async function recordEnd(signal: AbortSignal, record: () => Promise<void>): Promise<void> {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE / RENEWALS)) {
       try {
-        return await inTime(queue.postpone(...postponed))
+        return await inTime(record())
       } catch (error) {
         if (!isOfStore(error)) throw error
         await sleep(pause, undefined, { signal, ref: false })
@@ -97,10 +97,11 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     const isSpared = isOfStore(error) && spared < MOST_SPARED
     if (isSpared || (!isFinal && attempts < maxAttempts)) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
-      await putBack(signal, work, pause, isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined)
+      const counts = isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined
+      await recordEnd(signal, () => queue.postpone(work, pause, counts))
       return announce(work.id, pause)
     }
-    await inTime(handler.fail(work, error))
+    await recordEnd(signal, () => handler.fail(work, error))
     await inTime(queue.finish(work.id))
   }
 

@@ -26,16 +26,21 @@ export type ExternalQueue = NonNullable<OperationsSettings['queue']>
 
 /** How often a queue of the user's own gets work that is still there, in milliseconds. */
 const REPEAT = 60_000
+/** Milliseconds until the next look where there may be more work than the last one has found. */
+const SOON = 100
 
 /** Has the work done in this process. */
 export function createLocalScheduler({ queue, run, concurrency, pollInterval, log }: SchedulerOptions): WorkScheduler {
   const waiting = new Set<string>()
   const running = new Set<string>()
   const due = watchDue(queue, log)
+  const most = concurrency * 8
   const look = async (): Promise<number | undefined> => {
-    const { ids, wait } = await due(concurrency * 8)
+    // What has been found is begun first.
+    if (waiting.size >= concurrency) return SOON
+    const { ids, wait } = await due(most)
     for (const id of ids) notify(id)
-    return wait
+    return ids.length < most ? wait : SOON
   }
   const poll = createPoll(look, pollInterval)
   // In the context of the request that announces it, work would see that of another user.

@@ -44,8 +44,12 @@ export async function inTime<Result>(step: Promise<Result>): Promise<Result> {
 
 const storeFailures = new WeakSet<object>()
 
-/** Whether the store has failed with an error, and not the work itself. */
+/** Whether a step in the store has failed with an error, and not the work itself. `fetch` gives that of its body as the cause. */
 export function isOfStore(error: unknown): boolean {
+  return isNoted(error) || (error instanceof Error && isNoted(error.cause))
+}
+
+function isNoted(error: unknown): boolean {
   return storeFailures.has(error as object)
 }
 

@@ -11,7 +11,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
 import { createWorkRunner, type WorkHandler } from '../../src/work/runner.ts'
-import { inTime } from '../../src/work/store-calls.ts'
+import { inTime, readNoting } from '../../src/work/store-calls.ts'
 
 const closers: (() => void)[] = []
 afterEach(() => {
@@ -199,6 +199,34 @@ describe('work that fails', () => {
     await expect(running).rejects.toThrow('aborted')
   })
 
+  it('fails with what it has failed with once a store is there again that was away then', async () => {
+    collectFailures()
+    const reasons: unknown[] = []
+    const fail = vi.fn(async (_: unknown, error: unknown) => void reasons.push(error))
+    fail.mockRejectedValueOnce(new HttpError(503, 'ERR_UNAVAILABLE'))
+    const virus = new HttpError(422, 'ERR_VIRUS')
+    const { runner, readRecord } = await createRun({ perform: refuse(virus), fail }, { maxAttempts: 1 })
+    expect(await runner.run('1')).toBe(true)
+    expect([reasons, await readRecord()]).toEqual([[virus], undefined])
+  })
+
+  it('counts no attempt whose request has a body that the store fails to give', async () => {
+    collectFailures()
+    const server = createServer((req, res) => void req.resume().on('end', () => res.end()))
+    closers.push(() => server.close().closeAllConnections())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    async function* away(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('part')
+      throw new HttpError(503, 'ERR_UNAVAILABLE')
+    }
+    const init = () => ({ method: 'POST', body: readNoting(away()), duplex: 'half' })
+    const perform = async () => void (await fetch(url, init() as unknown as RequestInit))
+    const { runner, readRecord } = await createRun({ perform }, { maxAttempts: 1 })
+    expect(await runner.run('1')).toBe(true)
+    expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })
+  })
+
   it('is announced once it is put back, and not where that fails', async () => {
     const { runner, queue, announced, readRecord } = await createRun({ perform: refuse(new Error('no')) })
     const postpone = vi.spyOn(queue, 'postpone')
@@ -291,6 +319,35 @@ describe('the lease of work', () => {
     time += 1
     expect(await queue.claim('1')).toBeDefined()
     expect(await queue.renew(work)).toBe(false)
+  })
+
+  it('is lost to the claim of another process also where the attempt before it does not count', async () => {
+    const { queue } = await createRun({})
+    const work = (await queue.claim('1'))!
+    // It has been put back, and the answer has got lost.
+    await queue.postpone({ ...work }, 0, { attempts: 0, spared: 1 })
+    const other = (await queue.claim('1'))!
+    expect(other.record).toMatchObject({ attempts: 1, spared: 1 })
+    expect(await queue.renew(work)).toBe(false)
+    await queue.postpone(work, 500, { attempts: 0, spared: 1 })
+    expect(await queue.renew(other)).toBe(true)
+  })
+
+  it('is put back also after a renewal whose answer has got lost', async () => {
+    const { queue, readRecord } = await createRun({})
+    const work = (await queue.claim('1'))!
+    await queue.renew({ ...work })
+    await queue.postpone(work, 500, { attempts: 0, spared: 1 })
+    expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })
+  })
+
+  it('is not taken back with the work after an attempt, which may have removed the resource', async () => {
+    for (const counts of [{ attempts: 1 }, { spared: 1 }]) {
+      const { store, queue, readRecord } = await createRun({}, counts)
+      await store.write('monitors/1', { contentType: 'application/json', body: '{}' }, { expect: 'absent' })
+      expect(await queue.withdraw('1', 'monitors/1')).toBe(false)
+      expect(await readRecord()).toBeDefined()
+    }
   })
 
   it('is not taken back with the work once another process has claimed it meanwhile', async () => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
@@ -234,6 +235,23 @@ describe('createLocalScheduler', () => {
     await settle()
     end('b')
     await vi.waitFor(() => expect(begun).toEqual(['a', 'b', 'c', 'd']), 30_000)
+    scheduler.close()
+  })
+
+  it('looks again soon where there is more than one look finds, once that has begun', async () => {
+    const left = Array.from({ length: 20 }, (_, i) => String(i))
+    const due = vi.fn(async (limit: number) => ({ ids: left.slice(0, limit), wait: undefined }))
+    const { scheduler, begun, end } = start(1, { due } as unknown as WorkQueue)
+    scheduler.start()
+    await vi.waitFor(() => expect(begun).toEqual(['0']), 30_000)
+    const before = due.mock.calls.length
+    await sleep(350)
+    expect(due.mock.calls.length).toBe(before)
+    for (let i = 0; i < 20; i++) {
+      await vi.waitFor(() => expect(begun).toContain(String(i)), 30_000)
+      left.shift()
+      end(String(i))
+    }
     scheduler.close()
   })
 })
