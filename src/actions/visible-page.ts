@@ -16,10 +16,10 @@ const MOST_REFUSED_BYTES = 16 * 1024 * 1024
 /** Pages of the store that are judged for one. */
 const MOST_PAGES = 200
 /**
- * What a page counts for that holds less than a tenth of what was asked for, and is not the last: to find no more, a store
- * may have looked at as many entries as one list may cost. It may also give empty pages without an end.
+ * What a page counts for that is empty and not the last, and one with few entries in part: to find no more, a store may have
+ * looked at as many entries as one list may cost. It may also give empty pages without an end.
  */
-const SPARSE = 50
+const EMPTY = 50
 /** Bytes of entries that are judged in one go, each counted as at least so many. */
 const PAUSE = 256 * 1024
 const ENTRY = 4096
@@ -78,7 +78,7 @@ class Judge {
    */
   async judge({ items, next }: Page, size: number): Promise<Judged> {
     const shown: StoredResource[] = []
-    this.#pages += next !== undefined && items.length * 10 < size ? SPARSE : 1
+    this.#pages += next === undefined ? 1 : 1 + EMPTY * (1 - items.length / size)
     let count = 0
     for (const item of items) {
       const key = `${item.version} ${item.path}`

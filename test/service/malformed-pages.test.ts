@@ -78,18 +78,27 @@ describe('a store whose pages are not those of the contract', () => {
     expect(page.field('X-Total-Count')).toBeUndefined()
   })
 
-  it('asks for four pages at most where each has none or few of the items that were asked for', async () => {
+  it.each([
+    [0, 4],
+    [1, 4],
+    [10, 6],
+    [25, 10],
+  ])('asks for few pages where each has %i of the 50 items that were asked for, all hidden', async (count, most) => {
     let calls = 0
-    const list = (page: Page, { after }: ListOptions): Page => {
+    let hidden: Page['items'] = []
+    const list = ({ items }: Page, { after, limit }: ListOptions): Page => {
       calls++
+      if (items.length > 0) hidden = items.slice(0, 1)
       const at = Number(after ?? 0)
-      return { items: at % 2 === 0 ? page.items.slice(0, 1) : [], next: String(at + 1) }
+      const length = Math.min(count, limit)
+      const page = Array.from({ length }, (_, i) => ({ ...hidden[0]!, path: `/notes/${at * 100 + i + 10}` }))
+      return { items: page, next: String(at + 1) }
     }
     const { send } = await serve(await storeWith(list), { resources, onError: () => {} })
     const page = await send('GET', '/notes?limit=50')
     expect(page.status).toBe(200)
     expect(page.field('Link')).toContain('rel="next"')
-    expect(calls).toBe(4)
+    expect(calls).toBe(most)
   })
 
   it('has a next page behind a full one that empty pages follow without an end', async () => {
