@@ -1,5 +1,5 @@
 import { checkParsedJson } from '../body-types/json.ts'
-import { defineMember, equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { defineMember, equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
 import { viewReplaced } from './changes.ts'
@@ -53,10 +53,10 @@ export function stamp(
     checkParsedJson(given, route.context.limits)
     const draft = new WrittenDocument(given)
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
-      const leftOut = leftOutOf(given, valid.value)
-      requireNoneAdded(leftOut, rest, definition)
       // A file is stored beside its item: what the schema of before or `process` has left there stays, as without the hook.
-      return joinProperties(addProperties(valid, leftOut), owned)
+      const isBesideItem = route !== exchange.route
+      requireAllKept(given, valid.value, isBesideItem ? rest : {}, definition)
+      return joinProperties(isBesideItem ? new WrittenDocument(restore(given, valid.value)) : valid, owned)
     })
   })
 }
@@ -69,19 +69,27 @@ function joinProperties(document: Document, owned: { readonly [name: string]: Js
   return new WrittenDocument({ id, ...complete.value })
 }
 
-/** The properties that a schema has left out of a value. */
-function leftOutOf(given: JsonValue, kept: JsonValue): JsonObject {
-  const leftOut: Record<string, JsonValue> = {}
-  if (!isJsonObject(given) || !isJsonObject(kept)) return leftOut
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(kept, name)) defineMember(leftOut, name, given[name]!)
+/** What a schema gives, with the properties that it has left out, at any depth. */
+function restore(given: JsonValue, kept: JsonValue): JsonValue {
+  if (Array.isArray(given) && Array.isArray(kept) && given.length === kept.length) {
+    return kept.map((item, i) => restore(given[i]!, item))
   }
-  return leftOut
+  if (!isJsonObject(given) || !isJsonObject(kept)) return kept
+  const whole: Record<string, JsonValue> = {}
+  for (const name of Object.keys(kept)) {
+    defineMember(whole, name, Object.hasOwn(given, name) ? restore(given[name]!, kept[name]!) : kept[name]!)
+  }
+  for (const name of Object.keys(given)) if (!Object.hasOwn(kept, name)) defineMember(whole, name, given[name]!)
+  return whole
 }
 
-/** @throws TypeError for a property that the hook has added and the schema leaves out */
-function requireNoneAdded(leftOut: JsonObject, shown: JsonValue, definition: string): void {
-  const lost = Object.keys(leftOut).filter((name) => !isJsonObject(shown) || !Object.hasOwn(shown, name))
+/**
+ * @param before what the hook was called with, where that may have more than the schema gives
+ * @throws TypeError for a property that the hook has added and the schema leaves out
+ */
+function requireAllKept(given: JsonValue, kept: JsonValue, before: JsonValue, definition: string): void {
+  if (!isJsonObject(given) || !isJsonObject(kept) || !isJsonObject(before)) return
+  const lost = Object.keys(given).filter((name) => !Object.hasOwn(kept, name) && !Object.hasOwn(before, name))
   if (lost.length === 0) return
   const names = lost.map((name) => JSON.stringify(name)).join(', ')
   const them = lost.length === 1 ? 'it' : 'them'

@@ -209,19 +209,27 @@ describe('beforeWrite', () => {
     expect((await target.send('GET', '/tasks')).json()).toEqual([])
   })
 
+  const Either = z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('a'), rate: z.number() }),
+    z.object({ kind: z.literal('b') }),
+  ])
+
   it('fails loudly where the schema would drop what it adds, or where it returns nothing', async () => {
     const errors: string[] = []
     const onError = (error: unknown): void => void errors.push((error as Error).message)
     const resources = {
       '/a': collection({ schema: Task, beforeWrite: (value) => ({ ...value, owner: 'ada' }) }),
       '/b': collection({ beforeWrite: () => undefined as never }),
+      '/c': collection({ schema: Either, beforeWrite: (value) => ({ ...value, kind: 'b' }) as never }),
     }
     target = await startService({ resources, onError })
     expect((await target.send('POST', '/a', jsonOf({ title: 'a' }))).status).toBe(500)
     expect((await target.send('POST', '/b', jsonOf({ title: 'a' }))).status).toBe(500)
+    expect((await target.send('POST', '/c', jsonOf({ kind: 'a', rate: 1 }))).status).toBe(500)
     expect(errors).toEqual([
       'beforeWrite of /a adds "owner", which the schema leaves out. Add it to the schema as optional: clients need not send it.',
       'beforeWrite of /b must return the value to store.',
+      'beforeWrite of /c adds "rate", which the schema leaves out. Add it to the schema as optional: clients need not send it.',
     ])
   })
 
