@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
+import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT, sliceText } from '../core/reply.ts'
 import { UntilLeft } from '../core/until-left.ts'
 import type { ListQuery } from '../stores/lists.ts'
 import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
@@ -96,13 +96,8 @@ function piecesOf(
   entry: RangedBody,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
-  if (typeof entry === 'string') return sliceText(entry)
+  if (typeof entry === 'string') return sliceText(entry, BLOCK)
   return entry instanceof Uint8Array ? [entry] : entry.open(signal)
-}
-
-/** A copy of long text is made in parts as well. */
-function* sliceText(text: string): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < text.length; at += BLOCK) yield Buffer.from(text.slice(at, at + BLOCK), 'latin1')
 }
 
 /** A list in the order of the store has cursors of its own, counted or not, so its items are counted on their own. */

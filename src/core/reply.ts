@@ -76,6 +76,11 @@ export function encodeText(text: string): string | Uint8Array {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
 }
 
+/** The bytes of encoded text in pieces: all at once would be a copy for each client that does not read. */
+export function* sliceText(text: string, most: number): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < text.length; at += most) yield Buffer.from(text.slice(at, at + most), 'latin1')
+}
+
 /** A reply with content that is at hand. Content-Length is added. */
 export function contentReply(status: number, body: string | Uint8Array, headers: readonly string[]): Reply {
   return { status, headers: [...headers, 'Content-Length', String(body.length)], body }

@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts'
 import type { ErrorHook } from './failures.ts'
 import { isPromise } from './maybe-promise.ts'
 import { streamOf } from './place.ts'
-import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
+import { type ContentSource, type Pieces, type Reply, type ReplyBody, sliceText } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { createDrain, type Drain } from './stalled-reader.ts'
 import { isPlainResponse, writeHead } from './write-head.ts'
@@ -137,9 +137,7 @@ function sourceOf(exchange: Exchange, body: ReplyBody): ContentSource {
     size: body.length,
     async *open() {
       if (typeof body !== 'string') return yield body
-      // The bytes of all of it would be a copy for each client that does not read.
-      const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
-      for (let at = 0; at < body.length; at += most) yield Buffer.from(body.slice(at, at + most), 'latin1')
+      yield* sliceText(body, exchange.isHttp2 ? HTTP2_PIECE : PIECE)
     },
   }
 }

@@ -21,8 +21,8 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
    */
   readonly types?: readonly string[]
   /**
-   * The most bytes of content that is not parsed: of one file, in a form too. A patch does not make a document larger.
-   * Default `Infinity`.
+   * The most bytes of content that is not parsed: of one file, in a form too. No patch makes a document larger
+   * than that. Default `Infinity`.
    */
   readonly maxSize?: number
   /**
