@@ -120,8 +120,8 @@ function writeValid(exchange: ResourceExchange, resource: StoredResource, docume
   const { value, text } = document
   const { route, storePath } = exchange
   const { limits } = route.context
-  if (Buffer.byteLength(text) > Math.min(limits.bodySize, route.maxSize))
-    throw tooLarge('The patched document would be too large.')
+  const most = Math.min(limits.bodySize, route.maxSize)
+  if (Buffer.byteLength(text) > most) throw tooLarge('The patched document would be too large.')
   requireFewMembers(text, limits)
   const { contentType, contentLanguage, filename } = resource
   const content = indexContent(route, storePath, { contentType, contentLanguage, filename, body: text }, value)

@@ -16,8 +16,8 @@ const MOST_REFUSED_BYTES = 16 * 1024 * 1024
 /** Pages of the store that are judged for one. */
 const MOST_PAGES = 200
 /**
- * What a page counts for that is empty and not the last, and one with few entries in part: to find no more, a store may have
- * looked at as many entries as one list may cost. It may also give empty pages without an end.
+ * What an empty page counts for, beside one, where another follows; a page that is filled in part counts for its share. A
+ * store may have looked at many entries to find so few, and may give empty pages without an end.
  */
 const EMPTY = 50
 /** Bytes of entries that are judged in one go, each counted as at least so many. */

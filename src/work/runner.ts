@@ -36,6 +36,8 @@ const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
 /** Attempts that the store may bring to nothing: about a day. Content that it has lost would be asked for without end. */
 const MOST_SPARED = 1440
+/** How often the end of work is not recorded although the store is there, before it is left to its lease. */
+const MOST_REFUSALS = 2
 const CLOSE_TIMEOUT = 5_000
 /** How often a lease is renewed before it would run out. */
 const RENEWALS = 3
@@ -75,15 +77,25 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   }
 
   /** Waits until the store is there again: without a record each claim would count as an attempt that ended the process. */
-  async function recordEnd(signal: AbortSignal, record: () => Promise<void>): Promise<void> {
+  async function recordEnd(work: ClaimedWork, signal: AbortSignal, record: () => Promise<void>): Promise<void> {
+    let refusals = 0
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE / RENEWALS)) {
       try {
         return await inTime(record())
       } catch (error) {
-        if (!isOfStore(error)) throw error
+        // Where the store is there and this alone fails, other work gets its place.
+        if (!isOfStore(error) || refusals === MOST_REFUSALS) throw error
         await sleep(pause, undefined, { signal, ref: false })
+        if (await isStoreThere(work)) refusals++
       }
     }
+  }
+
+  function isStoreThere(work: ClaimedWork): Promise<boolean> {
+    return inTime(queue.renew(work)).then(
+      () => true,
+      () => false,
+    )
   }
 
   async function settleFailure(work: ClaimedWork, error: unknown, signal: AbortSignal): Promise<void> {
@@ -98,10 +110,10 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     if (isSpared || (!isFinal && attempts < maxAttempts)) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
       const counts = isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined
-      await recordEnd(signal, () => queue.postpone(work, pause, counts))
+      await recordEnd(work, signal, () => queue.postpone(work, pause, counts))
       return announce(work.id, pause)
     }
-    await recordEnd(signal, () => handler.fail(work, error))
+    await recordEnd(work, signal, () => handler.fail(work, error))
     await inTime(queue.finish(work.id))
   }
 

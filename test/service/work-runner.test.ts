@@ -210,6 +210,14 @@ describe('work that fails', () => {
     expect([reasons, await readRecord()]).toEqual([[virus], undefined])
   })
 
+  it('gives its place to other work where its failure alone cannot be recorded', async () => {
+    collectFailures()
+    const fail = vi.fn(refuse(new HttpError(503, 'ERR_UNAVAILABLE')))
+    const { runner, readRecord } = await createRun({ perform: refuse(new HttpError(422, 'ERR_VIRUS')), fail })
+    await expect(runner.run('1')).rejects.toMatchObject({ status: 503 })
+    expect([fail.mock.calls.length, await readRecord()]).toMatchObject([3, { attempts: 1 }])
+  })
+
   it('counts no attempt whose request has a body that the store fails to give', async () => {
     collectFailures()
     const server = createServer((req, res) => void req.resume().on('end', () => res.end()))

@@ -14,7 +14,7 @@ const STEP = 4
 const SLACK = 1024
 
 /**
- * States that are removed by themselves after a time. There is no timer: each write removes some.
+ * States that expire. There is no timer: each write removes some whose time is over.
  * @param remove is called with an entry whose state is still the one that was added
  */
 export function createExpiringStates(remove: (entry: Entry) => void) {
