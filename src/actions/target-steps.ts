@@ -3,7 +3,7 @@ import { HttpError, malformedField } from '../core/errors.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
-import { findHostFault, isTargetFormWrong, readScheme } from '../core/place.ts'
+import { findHostFault, isTargetFormWrong, leadsBack, readScheme } from '../core/place.ts'
 import { emptyReply } from '../core/reply.ts'
 import { addPending } from '../core/write-head.ts'
 import { formatAllow, METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
@@ -97,7 +97,7 @@ export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: F
     } else {
       exchange.path = target.path
       exchange.queryText = target.query
-      const isMisspelt = onlyMount !== undefined && place.mount !== onlyMount
+      const isMisspelt = onlyMount === undefined ? !leadsBack(place) : place.mount !== onlyMount
       if (!isMisspelt) exchange.route = table.find(target.path)!
       if (exchange.route !== undefined) {
         const { storePath, documentation } = exchange.route

@@ -52,6 +52,14 @@ export function findPlace(req: IncomingMessage & HostRequest): Place {
 }
 
 /**
+ * Whether links that begin with the mount lead to what is below it. Hosts match names, as in `/t/:tenant`, against what was
+ * received: `..` leads out, and `/\host` to another host (URL Standard, "relative slash state").
+ */
+export function leadsBack({ mount }: Place): boolean {
+  return mount === '' || parseRequestTarget(mount) !== undefined
+}
+
+/**
  * The place of a handler that is mounted at a prefix below another place.
  * @param prefix see `placeTarget`
  * @returns `undefined` when the request is outside the prefix in every reading of its target

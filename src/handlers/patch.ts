@@ -22,7 +22,7 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { readTarget, sentTarget } from '../core/place.ts'
+import { leadsBack, readTarget, sentTarget } from '../core/place.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import type { HostRequest, RequestView } from '../core/request-view.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
@@ -207,7 +207,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     fields.push('Content-Type', contentType)
     // Says that the content is the document itself, not a report on what was done (RFC 9110 §6.4.2). A path that is read
     // in several ways, such as "//a", may be no path as a reference.
-    if (exchange.readings === undefined) fields.push('Content-Location', targetOf(exchange.req))
+    if (exchange.readings === undefined && leadsBack(exchange.place))
+      fields.push('Content-Location', targetOf(exchange.req))
     return contentReply(200, encodeText(text ?? JSON.stringify(known.document)), fields)
   }
 

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express from 'express'
+import express4 from 'express4'
 import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import type { HostRequest } from '../../src/core/request-view.ts'
 import { auth } from '../../src/handlers/auth.ts'
+import { patch } from '../../src/handlers/patch.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -57,6 +59,44 @@ describe('mount', () => {
     }
     for (const tenant of ['', '.', '..', '%2e%2e', 'a%2fb', 'a\\b', '%zz']) {
       expect([tenant, (await send(port, { target: `/t/${tenant}/users` })).status]).toEqual([tenant, 404])
+    }
+  })
+
+  it.each([
+    ['Express 4', express4 as unknown as typeof express],
+    ['Express 5', express],
+  ])('leaves to %s what links below the mount would not lead back to (RFC 3986 §5.2.4)', async (_, create) => {
+    const app = create()
+    app.use('/t/:tenant', createService() as unknown as express.RequestHandler)
+    app.use('/:name', createService() as unknown as express.RequestHandler)
+    const port = await listen(createServer(app))
+    const fields = ['Content-Type: application/json']
+    const post = (mount: string) => send(port, { method: 'POST', target: `${mount}/users`, fields, body: '{}' })
+    for (const mount of ['/t/acme', '/t/a%20b', '/%C3%BC']) {
+      const { status, field } = await post(mount)
+      expect([status, field('location')]).toEqual([201, `${mount}/users/${mount === '/t/a%20b' ? 2 : 1}`])
+    }
+    for (const mount of ['/\\evil.example', '/..', '/%2e%2e', '/t/..', '/t/%2E.', '/t/a\\..\\..', '/t/a%00']) {
+      const { status, field } = await post(mount)
+      expect([mount, status, field('location')]).toEqual([mount, 404, undefined])
+    }
+  })
+
+  it('has no Content-Location of a patch that would lead to another host', async () => {
+    const app = express()
+    app.use(
+      '/:name',
+      patch({ read: () => ({ document: {} }), write: () => undefined }) as unknown as express.RequestHandler,
+    )
+    const port = await listen(createServer(app))
+    const fields = ['Content-Type: application/merge-patch+json', 'Prefer: return=representation']
+    for (const [target, location] of [
+      ['/a%20b/doc?x', '/a%20b/doc?x'],
+      ['/\\evil.example/doc', undefined],
+      ['/../doc', undefined],
+    ] as const) {
+      const { status, field } = await send(port, { method: 'PATCH', target, fields, body: '{"a":1}' })
+      expect([target, status, field('content-location')]).toEqual([target, 200, location])
     }
   })
 
