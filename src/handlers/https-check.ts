@@ -5,7 +5,7 @@ import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
-import { createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
+import { createProxyTrust, type Peer, readPeer, type TrustProxy } from '../core/peer.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
 interface HttpsReport {
@@ -79,17 +79,17 @@ export function createHttpsCheck(
     if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
     note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
     const error = createCleartextError(exchange, status)
-    // Of a client that has left, the address is gone: it may have been a proxy that is trusted.
-    if (!exchange.isClosed) availability.fail(() => describeRefusal(exchange, error.status), error)
+    // Of a client that has left, the address is gone, also before Node notices: it may have been a proxy that is trusted.
+    const peer = exchange.isClosed ? undefined : readPeer(exchange.req)
+    const isKnown = peer?.address !== undefined || peer?.isLocal === true
+    if (isKnown) availability.fail(() => describeRefusal(exchange, peer, error.status), error)
     throw error
   }
 
-  function describeRefusal(exchange: Exchange, status: number): string {
-    const { address, isLocal } = readPeer(exchange.req)
-    const client = address ?? (isLocal ? 'a Unix socket' : 'a client that has left')
+  function describeRefusal(exchange: Exchange, { address = 'a Unix socket' }: Peer, status: number): string {
     const proxy = isForwarded(exchange) ? 'It was forwarded by a proxy: if it' : 'If that is a proxy which'
     return (
-      `A cleartext request from ${client} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
+      `A cleartext request from ${address} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
       `and let it send X-Forwarded-Proto; to serve cleartext, ${remedy}.`
     )
   }

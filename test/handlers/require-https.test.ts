@@ -250,6 +250,24 @@ describe('requireHttps', () => {
     },
   )
 
+  it('says nothing to the operator of a client whose reset Node has not noticed yet', async () => {
+    const lines: string[] = []
+    const piece = requireHttps({ log: ({ message }) => lines.push(message) })
+    let decide = (_: unknown): void => {}
+    const decision = new Promise((resolve) => (decide = resolve))
+    const server = createServer((req, res) => {
+      const { remoteAddress, destroyed } = req.socket
+      piece(req, res, () => decide('passed'))
+      decide([remoteAddress, destroyed, res.statusCode])
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    closers.push(() => new Promise((resolve) => server.close(resolve)))
+    const socket = createConnection((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: demo.test\r\n\r\n', () => socket.resetAndDestroy())
+    expect([await decision, lines]).toEqual([[undefined, false, 403], []])
+  })
+
   it.each(['HTTP/1.1', 'HTTP/2'])('lets a Unix socket pass (%s)', async (version) => {
     const folder = await mkdtemp(join(tmpdir(), 'https-'))
     const socketPath = join(folder, 'socket')
