@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
 import { isStoreFailure } from '../core/operator-log.ts'
@@ -55,8 +56,11 @@ const LONGEST_WAIT = 600_000
 export interface WorkQueue {
   /** The write that records new work, to be made in the same atomic step as what it belongs to. */
   record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite
-  /** Claims work; `undefined` when it is done, not due, or somebody else's. */
-  claim(id: string): Promise<ClaimedWork | undefined>
+  /**
+   * Claims work; `undefined` when it is done, not due, or somebody else's, or the signal is aborted.
+   * @param maxAttempts after so many attempts the claim ends the work: it waits, to be sure that no other process does it
+   */
+  claim(id: string, maxAttempts?: number, signal?: AbortSignal): Promise<ClaimedWork | undefined>
   /** Keeps a claim alive. @returns whether this process still has it */
   renew(work: ClaimedWork): Promise<boolean>
   /**
@@ -117,9 +121,13 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return { path: pathOf(id), content: contentOf({ ...work, attempts: 0, notBefore: 0 }) }
     },
 
-    async claim(id) {
+    async claim(id, maxAttempts = Number.POSITIVE_INFINITY, signal) {
       const found = await readDue(id)
       if (found === undefined) return undefined
+      // A process with another clock may be at work on it: then it renews its claim meanwhile.
+      if (found.record.attempts >= maxAttempts)
+        await sleep(LEASE / 2, undefined, { signal, ref: false }).catch(() => {})
+      if (signal?.aborted) return undefined
       const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
       const work: ClaimedWork = { id, record, version: found.version }
       return (await replace(work, record)) ? work : undefined

@@ -34,8 +34,11 @@ interface WorkRunner {
 
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
-/** Attempts that the store may bring to nothing: about a day. Content that it has lost would be asked for without end. */
-const MOST_SPARED = 1440
+/**
+ * Attempts that the store may bring to nothing, once a minute. Content that it has lost would be asked for without end. A
+ * removal needs the database alone, which is there when it is claimed: it may be larger than the database ever does at once.
+ */
+const MOST_SPARED = { process: 1440, remove: 60 }
 /** How often the end of work is not recorded although the store is there, before it is left to its lease. */
 const MOST_REFUSALS = 2
 const CLOSE_TIMEOUT = 5_000
@@ -48,7 +51,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   let isClosing = false
 
   async function perform(id: string, controller: AbortController): Promise<boolean> {
-    const work = await inTime(queue.claim(id))
+    const work = await inTime(queue.claim(id, maxAttempts, controller.signal))
     if (work === undefined) return false
     let waited = 0
     const renew = async (): Promise<void> => {
@@ -99,14 +102,14 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   }
 
   async function settleFailure(work: ClaimedWork, error: unknown, signal: AbortSignal): Promise<void> {
-    const { attempts, pattern, spared = 0 } = work.record
+    const { attempts, kind, pattern, spared = 0 } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
     if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, { attempts: attempts - 1 }))
     if (!isFinal) publishFailure({ error, stage: 'background', route: pattern })
     // As `onError` hears of what a request fails with: not of a store that is away.
     if (!isHttpError(error)) logFailure(`accepted work of ${pattern}`, error)
-    const isSpared = isOfStore(error) && spared < MOST_SPARED
+    const isSpared = isOfStore(error) && spared < MOST_SPARED[kind]
     if (isSpared || (!isFinal && attempts < maxAttempts)) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
       const counts = isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined

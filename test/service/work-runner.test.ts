@@ -84,7 +84,7 @@ it('does not take the lease for lost where the store is slower than the renewals
   await runner.close()
 })
 
-type Counts = { readonly maxAttempts?: number; readonly attempts?: number; readonly spared?: number }
+type Counts = Partial<Pick<WorkRecord, 'kind' | 'attempts' | 'spared'>> & { readonly maxAttempts?: number }
 
 /** A runner with one piece of work, whose records are at hand. */
 async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, ...counts } = {} as Counts) {
@@ -166,17 +166,19 @@ describe('work that fails', () => {
     expect(failures[0]).toMatchObject({ stage: 'background', route: '/jobs' })
   })
 
-  it('counts no attempt that the store has brought to nothing, with pauses that grow, for about a day', async () => {
+  it('counts no attempt that the store has brought to nothing, with pauses that grow, for about a day, a removal for an hour', async () => {
     collectFailures()
-    for (const [spared, isTried, pause] of [
+    for (const [spared, isTried, pause, kind = 'process'] of [
       [0, true, 500],
       [3, true, 4000],
       [1439, true, 60_000],
       [1440, false, undefined],
+      [59, true, 60_000, 'remove'],
+      [60, false, undefined, 'remove'],
     ] as const) {
       const fail = vi.fn(async () => {})
       const perform = () => inTime(Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE')))
-      const run = await createRun({ perform, fail }, { maxAttempts: 1, spared })
+      const run = await createRun({ perform, fail }, { maxAttempts: 1, spared, kind })
       await run.runner.run('1')
       expect([fail.mock.calls.length, run.announced[0]]).toEqual([isTried ? 0 : 1, pause])
       if (isTried) expect(await run.readRecord()).toMatchObject({ attempts: 0, spared: spared + 1 })
@@ -288,6 +290,25 @@ describe('the lease of work', () => {
     expect([record.attempts, record.notBefore > Date.now() + LEASE]).toEqual([2, true])
     expect(await queue.claim('1')).toBeUndefined()
   })
+
+  it('is seen by a process whose clock is ahead before it fails what has been tried often enough', async () => {
+    const ended = createGate()
+    const { store, runner, readRecord } = await createRun({ perform: () => ended.promise }, { maxAttempts: 1 })
+    const running = runner.run('1')
+    const queue = createWorkQueue(store, () => Date.now() + 2 * LEASE)
+    const handler = { perform: vi.fn(async () => {}), fail: vi.fn(async () => {}) }
+    const other = createWorkRunner({ queue, handler, announce: () => {}, maxAttempts: 1 })
+    await vi.waitFor(async () => expect(await readRecord()).toMatchObject({ attempts: 1 }))
+    expect(await other.run('1')).toBe(false)
+    expect([handler.perform.mock.calls, handler.fail.mock.calls, await readRecord()]).toMatchObject([[], [], {}])
+    const begin = performance.now()
+    const last = other.run('1')
+    await other.close()
+    expect([await last, performance.now() - begin < LEASE / 4]).toEqual([false, true])
+    ended.resolve(undefined)
+    await running
+    expect(await readRecord()).toBeUndefined()
+  }, 30_000)
 
   it('is renewed in time, which does not keep the process alive', async () => {
     const setTimer = vi.spyOn(globalThis, 'setInterval')
