@@ -2,6 +2,7 @@ import { publishFailure } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { logFailure, type ReportFailure } from '../core/failures.ts'
 import { atOnce, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { noteHookFailure } from '../core/operator-log.ts'
 import { waitAtMost } from '../core/waiting.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
@@ -16,7 +17,7 @@ import type { Route } from './route.ts'
  * @throws TypeError for an outbox that gives anything but writes: a step must not go on without them
  */
 export function readOutbox(route: Route, outbox: Outbox, change: Change): readonly RelatedWrite[] {
-  const writes: unknown = atOnce(outbox(change))
+  const writes: unknown = atOnce(callNoting(outbox, change))
   const owner = `The outbox of ${route.definition}`
   if (isPromise(writes)) {
     throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
@@ -32,6 +33,16 @@ export function readOutbox(route: Route, outbox: Outbox, change: Change): readon
     }
   }
   return (writes as readonly OutboxWrite[]).map((write) => completeOutboxWrite(route, write))
+}
+
+/** Stores call it, and pass on what it throws. */
+function callNoting(outbox: Outbox, change: Change): unknown {
+  try {
+    return outbox(change)
+  } catch (error) {
+    noteHookFailure(error)
+    throw error
+  }
 }
 
 const NAMES: readonly string[] = ['path', 'content', 'expect']

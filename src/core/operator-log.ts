@@ -110,10 +110,17 @@ function reasonOf(thrown: unknown): string {
   return text.slice(0, LONGEST_REASON).replace(/\.$/, '')
 }
 
+const ofHooks = new WeakSet<object>()
+
+/** Notes what a hook fails with that a store calls: it says nothing of the store. */
+export function noteHookFailure(error: unknown): void {
+  if (isHttpError(error)) ofHooks.add(error)
+}
+
 /**
  * Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already; a store that is
  * indexing reports that itself, and serves everything but lists.
  */
 export function isStoreFailure(error: unknown): boolean {
-  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING'
+  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING' && !ofHooks.has(error)
 }

@@ -85,11 +85,14 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 
   async function remove({ record }: ClaimedWork): Promise<void> {
-    const { path, monitor } = record
     const { route } = requireKnown(record)
     for (let attempts = 1; (await removeOnce(route, record)) === 'conflict'; attempts++) {
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
     }
+    await settleRemoved(record)
+  }
+
+  async function settleRemoved({ path, monitor }: WorkRecord): Promise<void> {
     const id = idOf(splitPath(path).name, 'integer')
     await settle(monitor!, { state: 'done', ended: formatNow(), result: { deleted: true, id } })
   }
@@ -158,10 +161,14 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     async fail({ record }, error) {
       const known = isHttpError(error) ? error : new HttpError(500, 'ERR_INTERNAL', { cause: error })
       const problem = createProblem(known) as unknown as JsonObject
-      const { monitor } = record
-      if (monitor !== undefined) return settle(monitor, { state: 'failed', ended: formatNow(), problem })
+      const { monitor, path } = record
+      if (monitor !== undefined) {
+        // An attempt may have removed it before its process ended, or the answer of the store has got lost.
+        if (!isResource(await store.read(path))) return settleRemoved(record)
+        return settle(monitor, { state: 'failed', ended: formatNow(), problem })
+      }
       const route = findRoute(record.pattern)?.route
-      await settle(record.path, { state: 'failed', problem }, route && beginPatch(route, record))
+      await settle(path, { state: 'failed', problem }, route && beginPatch(route, record))
     },
   }
 }

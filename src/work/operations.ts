@@ -28,7 +28,7 @@ export interface OperationsOptions {
   readonly concurrency?: number
   /**
    * How often work is tried before it fails for good. The pauses double, from half a second to a minute. An attempt that the
-   * store, or its content store, brings to nothing does not count, for about a day. Default 5.
+   * store, or its content store, brings to nothing does not count, for about a day; one of a removal for about an hour. Default 5.
    */
   readonly maxAttempts?: number
   /** Milliseconds between looks for work left behind by a crash. Default 5000. */

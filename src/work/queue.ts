@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
 import { isStoreFailure } from '../core/operator-log.ts'
@@ -21,11 +23,13 @@ export interface WorkRecord {
   readonly attempts: number
   /** How many those are. */
   readonly spared?: number
+  /** The name of the claim that a process has on it, or had when it ended. */
+  readonly claim?: string | undefined
   /** Milliseconds since the epoch before which no process starts: the lease of the process that works on it, or a pause. */
   readonly notBefore: number
 }
 
-/** A record that this process has claimed; the version proves that no other process has since. */
+/** A record that this process claims; the version proves that no other process has since. */
 export interface ClaimedWork {
   readonly id: string
   readonly record: WorkRecord
@@ -55,8 +59,13 @@ const LONGEST_WAIT = 600_000
 export interface WorkQueue {
   /** The write that records new work, to be made in the same atomic step as what it belongs to. */
   record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite
-  /** Claims work; `undefined` when it is done, not due, or somebody else's. */
-  claim(id: string): Promise<ClaimedWork | undefined>
+  /**
+   * Finds work to be claimed; `undefined` when it is done, not due, or somebody else's, or the signal is aborted.
+   * @param maxAttempts after so many attempts the claim ends the work: it waits, to be sure that no other process does it
+   */
+  find(id: string, maxAttempts?: number, signal?: AbortSignal): Promise<ClaimedWork | undefined>
+  /** Claims what was found, also where it has done so and the answer has got lost. @returns whether this process has it */
+  claim(work: ClaimedWork): Promise<boolean>
   /** Keeps a claim alive. @returns whether this process still has it */
   renew(work: ClaimedWork): Promise<boolean>
   /**
@@ -105,30 +114,35 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     if (await replace(work, record)) return true
     const resource = await store.read(pathOf(work.id))
     if (!isResource(resource)) return false
-    const { attempts, spared } = await readRecord(resource)
-    // Each claim counts an attempt; where the store has brought that to nothing, `spared` counts it.
-    if (attempts !== work.record.attempts || spared !== work.record.spared) return false
+    if ((await readRecord(resource)).claim !== work.record.claim) return false
     work.version = resource.version
     return replace(work, record)
   }
+
+  const keep = (work: ClaimedWork): Promise<boolean> => replaceOwn(work, { ...work.record, notBefore: now() + LEASE })
 
   return {
     record(id, work) {
       return { path: pathOf(id), content: contentOf({ ...work, attempts: 0, notBefore: 0 }) }
     },
 
-    async claim(id) {
+    async find(id, maxAttempts = Number.POSITIVE_INFINITY, signal) {
       const found = await readDue(id)
       if (found === undefined) return undefined
-      const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
-      const work: ClaimedWork = { id, record, version: found.version }
-      return (await replace(work, record)) ? work : undefined
+      // A process with another clock may be at work on it: then it renews its claim meanwhile.
+      if (found.record.attempts >= maxAttempts)
+        await sleep(LEASE / 2, undefined, { signal, ref: false }).catch(() => {})
+      if (signal?.aborted) return undefined
+      const record = { ...found.record, attempts: found.record.attempts + 1, claim: randomUUID() }
+      return { id, record, version: found.version }
     },
 
-    renew: (work) => replaceOwn(work, { ...work.record, notBefore: now() + LEASE }),
+    claim: keep,
+    renew: keep,
 
     async postpone(work, pause, counts) {
-      await replaceOwn(work, { ...work.record, ...counts, notBefore: now() + pause })
+      // No claim: a renewal that is under way finds it lost.
+      await replaceOwn(work, { ...work.record, ...counts, claim: undefined, notBefore: now() + pause })
     },
 
     async finish(id) {

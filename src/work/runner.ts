@@ -34,9 +34,12 @@ interface WorkRunner {
 
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
-/** Attempts that the store may bring to nothing: about a day. Content that it has lost would be asked for without end. */
-const MOST_SPARED = 1440
-/** How often the end of work is not recorded although the store is there, before it is left to its lease. */
+/**
+ * Attempts that the store may bring to nothing, once a minute. Content that it has lost would be asked for without end. A
+ * removal needs the database alone, which is there when it is claimed: it may be larger than the database ever does at once.
+ */
+const MOST_SPARED = { process: 1440, remove: 60 }
+/** How often a step is refused although the store is there, before the work is left to its lease. */
 const MOST_REFUSALS = 2
 const CLOSE_TIMEOUT = 5_000
 /** How often a lease is renewed before it would run out. */
@@ -48,8 +51,8 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   let isClosing = false
 
   async function perform(id: string, controller: AbortController): Promise<boolean> {
-    const work = await inTime(queue.claim(id))
-    if (work === undefined) return false
+    const work = await inTime(queue.find(id, maxAttempts, controller.signal))
+    if (work === undefined || !(await insist(work, controller.signal, () => queue.claim(work)))) return false
     let waited = 0
     const renew = async (): Promise<void> => {
       // The store may be slow to answer the one before. Once the lease has run out, that may never come.
@@ -76,12 +79,15 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     return true
   }
 
-  /** Waits until the store is there again: without a record each claim would count as an attempt that ended the process. */
-  async function recordEnd(work: ClaimedWork, signal: AbortSignal, record: () => Promise<void>): Promise<void> {
+  /**
+   * Waits until the store is there again: a claim whose answer has got lost, or whose end is not recorded, would count as an
+   * attempt that ended the process.
+   */
+  async function insist<Result>(work: ClaimedWork, signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
     let refusals = 0
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE / RENEWALS)) {
       try {
-        return await inTime(record())
+        return await inTime(step())
       } catch (error) {
         // Where the store is there and this alone fails, other work gets its place.
         if (!isOfStore(error) || refusals === MOST_REFUSALS) throw error
@@ -99,21 +105,21 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   }
 
   async function settleFailure(work: ClaimedWork, error: unknown, signal: AbortSignal): Promise<void> {
-    const { attempts, pattern, spared = 0 } = work.record
+    const { attempts, kind, pattern, spared = 0 } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
     if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, { attempts: attempts - 1 }))
     if (!isFinal) publishFailure({ error, stage: 'background', route: pattern })
     // As `onError` hears of what a request fails with: not of a store that is away.
     if (!isHttpError(error)) logFailure(`accepted work of ${pattern}`, error)
-    const isSpared = isOfStore(error) && spared < MOST_SPARED
+    const isSpared = isOfStore(error) && spared < MOST_SPARED[kind]
     if (isSpared || (!isFinal && attempts < maxAttempts)) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (isSpared ? spared : attempts - 1))
       const counts = isSpared ? { attempts: attempts - 1, spared: spared + 1 } : undefined
-      await recordEnd(work, signal, () => queue.postpone(work, pause, counts))
+      await insist(work, signal, () => queue.postpone(work, pause, counts))
       return announce(work.id, pause)
     }
-    await recordEnd(work, signal, () => handler.fail(work, error))
+    await insist(work, signal, () => handler.fail(work, error))
     await inTime(queue.finish(work.id))
   }
 

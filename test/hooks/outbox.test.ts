@@ -76,6 +76,32 @@ describe.each(Object.entries(STORES))('outbox on %s', (_, createStore) => {
     }
   })
 
+  it('is not taken for a store that is away where it refuses with 503: the work fails, and the log says nothing', async () => {
+    const log = vi.fn()
+    const outbox: Outbox = ({ kind, after }) => {
+      if (kind === 'replaced' || kind === 'deleted' || (after!.value as { state?: string }).state === 'ready') {
+        throw new HttpError(503, 'ERR_QUOTA')
+      }
+      return []
+    }
+    const resources = {
+      '/notes': singleton({ outbox }),
+      '/jobs': collection({ create: 'accepted', deletion: 'queued', outbox }),
+    }
+    target = await startService({ resources, log, operations: { maxAttempts: 1 } }, createStore())
+    const statuses: number[] = []
+    for (let i = 0; i < 2; i++) statuses.push((await target.send('PUT', '/notes', jsonOf({}))).status)
+    expect(statuses).toEqual([201, 503])
+    await target.send('POST', '/jobs', jsonOf({}))
+    const failed = { state: 'failed', problem: { status: 503 } }
+    const isOver = (answer: { json(): { state: string } }) => answer.json().state !== 'pending'
+    const read = (path: string) => waitFor(() => target!.send('GET', path), isOver)
+    expect((await read('/jobs/1')).json()).toMatchObject(failed)
+    const monitor = (await target.send('DELETE', '/jobs/1')).field('location')!
+    expect((await read(monitor)).json()).toMatchObject(failed)
+    expect(log).not.toHaveBeenCalled()
+  })
+
   it('writes with multipart creations, keyed requests, ids that are UUIDs, documents and singletons', async () => {
     const store = createStore()
     const resources = {

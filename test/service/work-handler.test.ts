@@ -51,6 +51,23 @@ async function openWork(process: Process, more: object = {}) {
   return { handler, work, store, readItem }
 }
 
+it('a removal that could not be tried again is done where the resource is gone, and has failed where it is there', async () => {
+  const { handler, store } = await openWork(() => ({}))
+  const states: unknown[] = []
+  for (const path of ['/jobs/1', '/jobs/2']) {
+    const monitor = `monitors${path}`
+    await store.write(monitor, { contentType: 'application/json', body: '{"state":"pending"}' }, { expect: 'absent' })
+    const record = { kind: 'remove', pattern: '/jobs/{id}', path, monitor, attempts: 2 }
+    await handler.fail({ record } as unknown as ClaimedWork, new Error('The process ended.'))
+    const { state, result } = JSON.parse(((await store.read(monitor)) as { readonly body: string }).body)
+    states.push([state, result])
+  }
+  expect(states).toEqual([
+    ['failed', undefined],
+    ['done', { deleted: true, id: 2 }],
+  ])
+})
+
 it('work that is done makes its item ready, whatever state it gives', async () => {
   const { handler, work, readItem } = await openWork(() => ({ state: 'pending' }))
   await handler.perform(work, new AbortController().signal)

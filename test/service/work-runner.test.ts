@@ -9,7 +9,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
+import { type ClaimedWork, createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
 import { createWorkRunner, type WorkHandler } from '../../src/work/runner.ts'
 import { inTime, readNoting } from '../../src/work/store-calls.ts'
 
@@ -84,7 +84,7 @@ it('does not take the lease for lost where the store is slower than the renewals
   await runner.close()
 })
 
-type Counts = { readonly maxAttempts?: number; readonly attempts?: number; readonly spared?: number }
+type Counts = Partial<Pick<WorkRecord, 'kind' | 'attempts' | 'spared'>> & { readonly maxAttempts?: number }
 
 /** A runner with one piece of work, whose records are at hand. */
 async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, ...counts } = {} as Counts) {
@@ -102,6 +102,12 @@ async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, ...co
     return state?.body === undefined ? undefined : JSON.parse(String(state.body))
   }
   return { store, queue, runner, announced, readRecord }
+}
+
+/** Finds and claims the work. */
+async function claim(queue: WorkQueue): Promise<ClaimedWork | undefined> {
+  const work = await queue.find('1')
+  return work !== undefined && (await queue.claim(work)) ? work : undefined
 }
 
 function createGate<Value = undefined>() {
@@ -166,17 +172,19 @@ describe('work that fails', () => {
     expect(failures[0]).toMatchObject({ stage: 'background', route: '/jobs' })
   })
 
-  it('counts no attempt that the store has brought to nothing, with pauses that grow, for about a day', async () => {
+  it('counts no attempt that the store has brought to nothing, with pauses that grow, for about a day, a removal for an hour', async () => {
     collectFailures()
-    for (const [spared, isTried, pause] of [
+    for (const [spared, isTried, pause, kind = 'process'] of [
       [0, true, 500],
       [3, true, 4000],
       [1439, true, 60_000],
       [1440, false, undefined],
+      [59, true, 60_000, 'remove'],
+      [60, false, undefined, 'remove'],
     ] as const) {
       const fail = vi.fn(async () => {})
       const perform = () => inTime(Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE')))
-      const run = await createRun({ perform, fail }, { maxAttempts: 1, spared })
+      const run = await createRun({ perform, fail }, { maxAttempts: 1, spared, kind })
       await run.runner.run('1')
       expect([fail.mock.calls.length, run.announced[0]]).toEqual([isTried ? 0 : 1, pause])
       if (isTried) expect(await run.readRecord()).toMatchObject({ attempts: 0, spared: spared + 1 })
@@ -261,7 +269,7 @@ describe('the lease of work', () => {
   it('belongs to one of two processes that claim it at once', async () => {
     const { store, queue, readRecord } = await createRun({})
     const other = createWorkQueue(delayReads(store), Date.now)
-    const claims = await Promise.all([other.claim('1'), other.claim('1'), queue.claim('1')])
+    const claims = await Promise.all([claim(other), claim(other), claim(queue)])
     expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
     expect((await readRecord())!.attempts).toBe(1)
   })
@@ -280,14 +288,33 @@ describe('the lease of work', () => {
     const signal = await begun.promise
     // The clock of the other process is ahead.
     const other = createWorkQueue(store, () => Date.now() + 2 * LEASE)
-    expect(await other.claim('1')).toBeDefined()
+    expect(await claim(other)).toBeDefined()
     vi.advanceTimersToNextTimer()
     await running
     expect(signal.reason.message).toBe('The lease of the work has been lost.')
     const record = (await readRecord())!
     expect([record.attempts, record.notBefore > Date.now() + LEASE]).toEqual([2, true])
-    expect(await queue.claim('1')).toBeUndefined()
+    expect(await claim(queue)).toBeUndefined()
   })
+
+  it('is seen by a process whose clock is ahead before it fails what has been tried often enough', async () => {
+    const ended = createGate()
+    const { store, runner, readRecord } = await createRun({ perform: () => ended.promise }, { maxAttempts: 1 })
+    const running = runner.run('1')
+    const queue = createWorkQueue(store, () => Date.now() + 2 * LEASE)
+    const handler = { perform: vi.fn(async () => {}), fail: vi.fn(async () => {}) }
+    const other = createWorkRunner({ queue, handler, announce: () => {}, maxAttempts: 1 })
+    await vi.waitFor(async () => expect(await readRecord()).toMatchObject({ attempts: 1 }))
+    expect(await other.run('1')).toBe(false)
+    expect([handler.perform.mock.calls, handler.fail.mock.calls, await readRecord()]).toMatchObject([[], [], {}])
+    const begin = performance.now()
+    const last = other.run('1')
+    await other.close()
+    expect([await last, performance.now() - begin < LEASE / 4]).toEqual([false, true])
+    ended.resolve(undefined)
+    await running
+    expect(await readRecord()).toBeUndefined()
+  }, 30_000)
 
   it('is renewed in time, which does not keep the process alive', async () => {
     const setTimer = vi.spyOn(globalThis, 'setInterval')
@@ -318,32 +345,71 @@ describe('the lease of work', () => {
     const { store } = await createRun({})
     let time = Date.now()
     const queue = createWorkQueue(store, () => time)
-    const work = (await queue.claim('1'))!
+    const work = (await claim(queue))!
     time += LEASE - 1
-    expect(await queue.claim('1')).toBeUndefined()
+    expect(await claim(queue)).toBeUndefined()
     expect(await queue.renew(work)).toBe(true)
     time += LEASE - 1
-    expect(await queue.claim('1')).toBeUndefined()
+    expect(await claim(queue)).toBeUndefined()
     time += 1
-    expect(await queue.claim('1')).toBeDefined()
+    expect(await claim(queue)).toBeDefined()
     expect(await queue.renew(work)).toBe(false)
   })
 
   it('is lost to the claim of another process also where the attempt before it does not count', async () => {
     const { queue } = await createRun({})
-    const work = (await queue.claim('1'))!
+    const work = (await claim(queue))!
     // It has been put back, and the answer has got lost.
     await queue.postpone({ ...work }, 0, { attempts: 0, spared: 1 })
-    const other = (await queue.claim('1'))!
+    const other = (await claim(queue))!
     expect(other.record).toMatchObject({ attempts: 1, spared: 1 })
     expect(await queue.renew(work)).toBe(false)
     await queue.postpone(work, 500, { attempts: 0, spared: 1 })
     expect(await queue.renew(other)).toBe(true)
   })
 
+  it('is had once, and counts one attempt, where the answer to the claim has got lost', async () => {
+    const away = new HttpError(503, 'ERR_UNAVAILABLE')
+    for (const isMade of [true, false]) {
+      const attempts: number[] = []
+      const perform: WorkHandler['perform'] = async ({ record }) => void attempts.push(record.attempts)
+      const fail = vi.fn(async () => {})
+      const { store, queue, runner, readRecord } = await createRun({ perform, fail }, { maxAttempts: 1 })
+      const { claim: make } = queue
+      vi.spyOn(queue, 'claim').mockImplementationOnce(async (work) => {
+        if (isMade) await make({ ...work })
+        throw away
+      })
+      expect(await runner.run('1')).toBe(true)
+      expect([attempts, fail.mock.calls, await readRecord()]).toEqual([[1], [], undefined])
+      expect(await store.read('work/1')).toBeUndefined()
+    }
+  })
+
+  it('is not taken from a process that was faster, where the answer to the claim has got lost', async () => {
+    const perform = vi.fn(async () => {})
+    const { store, queue, runner } = await createRun({ perform })
+    const other = createWorkQueue(store, Date.now)
+    vi.spyOn(queue, 'claim').mockImplementationOnce(async () => {
+      await claim(other)
+      throw new HttpError(503, 'ERR_UNAVAILABLE')
+    })
+    expect(await runner.run('1')).toBe(false)
+    expect(perform).not.toHaveBeenCalled()
+  })
+
+  it('is not taken up again by a renewal that was under way when the work was put back', async () => {
+    const { queue, readRecord } = await createRun({})
+    const work = (await claim(queue))!
+    const early = { ...work }
+    await queue.postpone(work, 500, { attempts: 0, spared: 1 })
+    expect(await queue.renew(early)).toBe(false)
+    expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })
+  })
+
   it('is put back also after a renewal whose answer has got lost', async () => {
     const { queue, readRecord } = await createRun({})
-    const work = (await queue.claim('1'))!
+    const work = (await claim(queue))!
     await queue.renew({ ...work })
     await queue.postpone(work, 500, { attempts: 0, spared: 1 })
     expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })
@@ -362,7 +428,7 @@ describe('the lease of work', () => {
     const { store, queue, readRecord } = await createRun({})
     await store.write('monitors/1', { contentType: 'application/json', body: '{}' }, { expect: 'absent' })
     const withdrawn = createWorkQueue(delayReads(store), Date.now).withdraw('1', 'monitors/1')
-    expect(await queue.claim('1')).toBeDefined()
+    expect(await claim(queue)).toBeDefined()
     expect(await withdrawn).toBe(false)
     expect(await readRecord()).toBeDefined()
     expect(await store.read('monitors/1')).toBeDefined()
