@@ -24,6 +24,8 @@ export interface ListOptions<Types extends PathTypes> extends RequestOptions {
   readonly limit?: number
   /** Whether to ask for the number of all items. */
   readonly count?: boolean
+  /** The `next` of a page, with the same `query` and `sort`: the list begins behind that page. Default: at the first item. */
+  readonly after?: string | undefined
 }
 
 /** A list of content that is not JSON: where each item is. */
@@ -42,9 +44,15 @@ export type ListedItem<Types extends PathTypes> = Types['traits'] extends AnyTra
 
 const LISTING = [400, 401, 403, 404] as const
 
-export type PageResult<Value> =
-  | Success<200, { readonly items: readonly Value[]; readonly total: number | undefined }>
-  | Failure<(typeof LISTING)[number]>
+interface PageOf<Value> {
+  readonly items: readonly Value[]
+  /** The number of all items, with the option `count`. */
+  readonly total: number | undefined
+  /** What the option `after` takes for the page that follows; `undefined` on the last page. */
+  readonly next: string | undefined
+}
+
+export type PageResult<Value> = Success<200, PageOf<Value>> | Failure<(typeof LISTING)[number]>
 
 /** The items of a collection, page after page. Iterating it throws a ResponseError for a refusal; `pages` do not. */
 export interface List<Value> extends AsyncIterable<Value> {
@@ -53,25 +61,23 @@ export interface List<Value> extends AsyncIterable<Value> {
 }
 
 export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown> {
-  const first = call.url + formatQuery(call.options ?? {})
+  const first = formatTarget(call)
 
   async function* pages(): AsyncGenerator<PageResult<unknown>, void, void> {
     let next: string | undefined = first
     // Pages that lead back would never end. One of them is kept, ever later ones: as many as there are would fill memory.
     let kept = first
-    for (let count = 1, keepAt = 1; next; count++) {
+    for (let count = 1; next; count++) {
       const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
-      const total = answer.headers.get('x-total-count') ?? ''
+      const total = /^\d+$/.exec(answer.headers.get('x-total-count') ?? '')
       const items = parseContent(answer)
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
-      yield { ok: true, status: 200, items, total: /^\d+$/.test(total) ? Number(total) : undefined }
       const target = findNext(answer.headers.get('link'))
+      const after = new URLSearchParams(target?.split('?')[1]).get('after') || undefined
+      yield { ok: true, status: 200, items, total: total ? Number(total) : undefined, next: after }
       const following: string | undefined = target && resolveReference(answer, target)
-      if (count === keepAt) {
-        kept = next
-        keepAt *= 2
-      }
+      if (!(count & (count - 1))) kept = next // a power of two
       next = following === kept ? undefined : following
     }
   }
@@ -84,13 +90,13 @@ export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown>
   }
 }
 
-const LINK = /<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s",;<>"]*))?)*)/g
+const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,<>"=]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;,<>"]*))?)*)/g
 
 /** The target of the link to the next page (RFC 8288). */
 function findNext(field: string | null): string | undefined {
   for (const [, target, parameters] of (field ?? '').matchAll(LINK)) {
-    const relation = /;\s*rel=(?:"([^"]*)"|([^\s;]+))/i.exec(parameters!)
-    if (/(^|\s)next(\s|$)/i.test(relation?.[1] ?? relation?.[2] ?? '')) return target
+    const relation = /;\s*rel=(?:"[^"]*"|[^\s;]+)/i.exec(parameters!)
+    if (/["=\s]next(?![^\s"])/i.test(String(relation))) return target
   }
   return undefined
 }
@@ -100,26 +106,29 @@ interface ListQuery {
   readonly sort?: readonly string[] | string
   readonly limit?: number
   readonly count?: boolean
+  readonly after?: string | undefined
 }
 
-/** The query of a target: `?status=open&dueAt[gte]=...&sort=-dueAt`; empty for none. */
-function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
-  const pairs = new URLSearchParams()
+/** The target of a page, with its query: `?status=open&dueAt[gte]=...&sort=-dueAt`. */
+function formatTarget(call: Call<ListQuery & RequestOptions>): string {
+  const { query = {}, sort, limit, count, after } = call.options ?? {}
+  const target = new URL(call.url)
   const add = (name: string, value: unknown): void => {
-    for (const item of [value].flat()) {
-      if (item !== undefined) pairs.append(name, item instanceof Date ? item.toISOString() : String(item))
+    for (const item of [value].flat() as (Partial<Date> | undefined)[]) {
+      if (item !== undefined) target.searchParams.append(name, item?.toISOString?.() ?? String(item))
     }
   }
   for (const [name, value] of Object.entries(query)) {
-    if (isJsonObject(value as JsonValue | undefined) && !(value instanceof Date)) {
+    // A `Date` may be of another realm.
+    if (isJsonObject(value as JsonValue | undefined) && !(value as Partial<Date>).toISOString) {
       for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
     } else add(name, value)
   }
   add('sort', (sort && String(sort)) || undefined)
   add('limit', limit)
   add('count', count || undefined)
-  const text = String(pairs)
-  return text && `?${text}`
+  add('after', after)
+  return target.href
 }
 
 type Scalar = string | number | boolean | Date

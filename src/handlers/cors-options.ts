@@ -35,9 +35,12 @@ export interface CorsOptions {
   readonly origins: Origins
   /** Whether browsers may send cookies and remembered passwords along, which `*` forbids. Default: false. */
   readonly credentials?: boolean
-  /** Request fields that scripts may set; `*` for all. Default: those that the interface gives a meaning. */
+  /**
+   * Request fields that scripts may set, in place of the default; `*` for all. Default: Authorization, Content-Type, Accept,
+   * Accept-Language, Prefer, Idempotency-Key, Content-Disposition, and those of conditions, ranges and digests.
+   */
   readonly allowedHeaders?: '*' | readonly string[]
-  /** Response fields that scripts may read; `*` for all. Default: ETag, Location and others that clients need. */
+  /** Response fields that scripts may read, in place of the default; `*` for all. Default: ETag, Location and others that clients need. */
   readonly exposedHeaders?: '*' | readonly string[]
   /** Seconds for which browsers may keep the response to a preflight. Default: 86400. */
   readonly maxAge?: number

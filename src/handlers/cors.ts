@@ -22,7 +22,7 @@ interface Cors {
    * @throws HttpError 403 for an origin that is not allowed, where `rejectOrigin` says so
    */
   apply(exchange: Exchange, methods: readonly Method[]): MaybePromise<Reply | undefined>
-  /** Whether an origin may read the answers. */
+  /** Whether the options name an origin. `*` names none: browsers send no credentials for it, but forms of any site do. */
   allows(origin: string): MaybePromise<boolean>
 }
 
@@ -81,7 +81,7 @@ export function createCors(options: CorsOptions): Cors {
   function allows(origin: string): MaybePromise<boolean> {
     if (policy.isFixed && grants.has(origin)) return true
     // No pattern and no function is asked about text that is not an origin; `null` counts only where it is listed.
-    return isAnyOrigin || (origin === 'null' ? policy.allowsNull : isOrigin(origin) && mayAllow(origin))
+    return origin === 'null' ? policy.allowsNull : isOrigin(origin) && mayAllow(origin)
   }
 
   function decide(

@@ -16,7 +16,7 @@ import { isSafeMethod } from '../protocol/methods.ts'
  * service's own, where it names the origin and takes credentials. Whether browsers attach the credentials of a
  * principal is what its scheme says (`isAmbient`): a bearer token is attached by programs only, and passes.
  * @param isSecure whether a request is known to have come by https; otherwise the own host counts with either scheme
- * @param allows whether an origin is one of those that CORS allows
+ * @param allows whether an origin is one of those that CORS names; `*` names none, here as in CORS of the host
  */
 export function createCrossSiteCheck(
   isSecure: (exchange: Exchange) => boolean,

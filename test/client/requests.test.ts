@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import { createResourceClient, expectSuccess, type Fetch, ResponseError } from '../../src/client.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -78,6 +79,36 @@ describe('createResourceClient with definitions', () => {
     await expect(missing[Symbol.asyncIterator]().next()).rejects.toMatchObject({ name: 'ResponseError', status: 404 })
   })
 
+  it('begins a list behind a page, so that a program without the list can show the next one', async () => {
+    const { client } = await open()
+    for (let i = 0; i < 5; i++) await client.create('/log', { i })
+    const readPage = async (after?: string) => {
+      for await (const page of client.list('/log', { limit: 2, after }).pages()) return expectSuccess(page)
+      throw new Error('A list has a page.')
+    }
+    const seen: unknown[] = []
+    let after: string | undefined
+    do {
+      const { items, next } = await readPage(after)
+      seen.push(items.map(({ i }) => i))
+      after = next
+    } while (after)
+    expect(seen).toEqual([[0, 1], [2, 3], [4]])
+  })
+
+  it.each([
+    ['</a?limit=2&after=x%2Fy%20z>; rel="next"', 'x/y z'],
+    ['</a?page=2>; rel="next"', undefined],
+    ['</a?after=1>; rel="prev"', undefined],
+    ['<http://[/?after=%ff>; title="a, b"; rel=next', '\ufffd'],
+  ])('gives what a Link names as "after": %s', async (link, next) => {
+    const base = await start((_req, res) => {
+      res.setHeader('Content-Type', 'application/json').setHeader('Link', link).end('[]')
+    })
+    const { value } = await createResourceClient(base).list('/a').pages().next()
+    expect(value).toMatchObject({ ok: true, next })
+  })
+
   it('sends query, operators and sort keys', async () => {
     const seen: string[] = []
     const base = await start((req, res) => {
@@ -89,11 +120,18 @@ describe('createResourceClient with definitions', () => {
       sort: ['-dueAt', 'priority'],
       count: true,
     })
-    for await (const page of list.pages()) expect(page).toMatchObject({ total: 12 })
+    for await (const page of list.pages()) expect(page).toMatchObject({ total: 12, next: undefined })
+    // A `Date` of jsdom is one of another realm.
+    const before: Date = runInNewContext('new Date(0)')
+    for await (const page of createResourceClient(base)
+      .list('/tasks?a=1', { query: { dueAt: before } })
+      .pages())
+      expectSuccess(page)
     for await (const page of createResourceClient(base).list('/tasks', { sort: [], count: false }).pages())
       expectSuccess(page)
     expect(seen).toEqual([
       '/tasks?status=open&status=late&dueAt[gte]=1970-01-01T00:00:00.000Z&dueAt[exists]=true&sort=-dueAt,priority&count=true',
+      '/tasks?a=1&dueAt=1970-01-01T00:00:00.000Z',
       '/tasks',
     ])
   })

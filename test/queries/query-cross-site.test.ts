@@ -136,6 +136,23 @@ describe('QUERY of another site', () => {
     expect([answer.status, grantOf(answer)]).toEqual([200, ['*', undefined]])
   })
 
+  it.each([
+    ['a cookie', COOKIE],
+    ['a password', BASIC],
+  ])('does not let a form of any site change something with "*" and %s (threat 112)', async (_, credentials) => {
+    const { send } = await serveTasks({ origins: '*' })
+    for (const origin of [EVIL, 'null']) {
+      const posted = await send('POST', '/tasks', [FORM, credentials, ...from(origin, 'cross-site')], 'status=late')
+      expect([posted.status, posted.text.includes('cross-site'), grantOf(posted)]).toEqual([
+        403,
+        true,
+        ['*', undefined],
+      ])
+    }
+    const listed = await send('GET', '/tasks', [credentials, ...from(EVIL, 'cross-site')])
+    expect([listed.status, listed.text]).toEqual([200, '[{"id":1,"status":"open"}]'])
+  })
+
   it('is not named by X-HTTP-Method-Override, which would send it without a preflight', async () => {
     const { send } = await serveTasks(undefined, { methodOverride: true })
     const fields = [FORM, COOKIE, 'X-HTTP-Method-Override: QUERY']

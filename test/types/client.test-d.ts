@@ -93,6 +93,8 @@ await client.edit(user, { ...user.value, role: 'admin' }, given)
 await album.upload(cover.resource, 'bytes', given)
 await album.download('/albums/{id}/note', { id: 1 }, given)
 await further.list('/tasks', given)
+for await (const page of further.list('/tasks', { limit: 20, ...given }).pages())
+  if (page.ok) further.list('/tasks', { after: page.next, limit: 20 })
 await untyped.edit('/anything/at/all', (value) => value)
 await untyped.replace('/a/{b}', { b: 1 }, 'any', { c: 1 })
 
