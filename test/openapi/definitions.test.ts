@@ -172,6 +172,41 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
+  it('follow the mapping of a discriminator, and leave values as they are (OpenAPI 3.1 §4.8.25.2)', () => {
+    const values = { $ref: '#/$defs/Circle', $id: 'x', $anchor: 'y' }
+    const Circle = { type: 'object', properties: { kind: { const: 'circle' } }, required: ['kind'] }
+    const jsonSchema = {
+      type: 'object',
+      properties: {
+        shape: {
+          oneOf: [{ $ref: '#/$defs/Circle' }, { $ref: 'https://schemas.example/square' }],
+          discriminator: {
+            propertyName: 'kind',
+            mapping: { circle: '#/$defs/Circle', square: 'https://schemas.example/square' },
+          },
+        },
+        data: { const: values, default: values, enum: [values], examples: [values] },
+        // Names of properties that look like keywords.
+        default: { $ref: '#/$defs/Circle' },
+        mapping: { $ref: '#/$defs/Circle' },
+        discriminator: { type: 'object', properties: { mapping: { type: 'string' } } },
+      },
+      $defs: { Circle },
+    } as const
+    const { schemas } = describeOne(singleton({ jsonSchema })).components
+    const { shape, data, ...named } = schemas.A.properties
+    const component = '#/components/schemas/A.Circle'
+    expect(shape.oneOf[0]).toEqual({ $ref: component })
+    expect(shape.discriminator).toEqual({
+      propertyName: 'kind',
+      mapping: { circle: component, square: 'https://schemas.example/square' },
+    })
+    expect(data).toEqual(jsonSchema.properties.data)
+    expect([named.default, named.mapping]).toEqual([{ $ref: component }, { $ref: component }])
+    expect(named.discriminator).toEqual(jsonSchema.properties.discriminator)
+    expect(schemas['A.Circle']).toEqual(Circle)
+  })
+
   it.each(['$defs', 'definitions'])('follow a definition in %s that is one of its own alternatives', (name) => {
     const reference = { $ref: `#/${name}/Tree` }
     const tree = { anyOf: [{ type: 'string' }, reference] }
@@ -697,6 +732,20 @@ it('a form has the alternatives of a schema, and refuses what the schema does', 
   const one = { type: 'object', additionalProperties: false }
   expect(oneOf[0]).toMatchObject({ ...one, required: ['kind', 'r'], properties: { r: { type: 'number' } } })
   expect(oneOf[1]).toMatchObject({ ...one, required: ['kind', 'side'] })
+})
+
+it('a form has each of several fields that stand for one property, and requires none of them', async () => {
+  const schema = z.strictObject({ name: z.string(), note: z.string() })
+  const definition = collection({ schema, formFields: { first: 'name', nom: 'name', n: 'note' } })
+  const { content } = describeOne(definition).paths['/a'].post.requestBody
+  const form = content['application/x-www-form-urlencoded'].schema
+  expect(Object.keys(form.properties)).toEqual(['first', 'nom', 'n'])
+  expect(form.required).toEqual(['n'])
+  const { send } = await serve(memoryStore(), { resources: { '/a': definition } })
+  for (const body of ['first=Ada&n=x', 'nom=Ada&n=x']) {
+    const answer = await send('POST', '/a', ['Content-Type: application/x-www-form-urlencoded'], body)
+    expect([body, answer.status]).toEqual([body, 201])
+  }
 })
 
 it('a form requires the files that an item has to have', () => {
