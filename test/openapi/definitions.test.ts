@@ -765,3 +765,31 @@ it('a form sends each value of a list as a field of its own, in each alternative
   const plain = describeOne(collection({ schema: z.object({ title: z.string() }) })).paths['/a'].post.requestBody
   expect(plain.content['multipart/form-data']).not.toHaveProperty('encoding')
 })
+
+it('with bearer, a token in the query is a described 400 of every operation (RFC 6750 §3.1)', async () => {
+  const resources = {
+    '/a': collection({ query: { name: 'string' }, deletion: 'queued', files: { photo: { replaceable: true } } }),
+    '/b/{name}': document(),
+    '/c': singleton(),
+  }
+  for (const served of [{ resources, openapi: '/openapi.json' }, { openapi: '/openapi.json' }]) {
+    const options = { ...served, auth: { schemes: [bearer(() => true)] } }
+    const service = createResourceService(memoryStore(), options)
+    const { paths, components } = openapi(service, { info: { title: 'T', version: '1' }, version: '3.2' }) as Document
+    const { send } = await serve(memoryStore(), options)
+    for (const [pattern, { parameters: _, ...operations }] of Object.entries<Document>(paths)) {
+      for (const [method, { responses }] of Object.entries<Document>(operations)) {
+        const target = `${pattern.replaceAll(/\{\w+\}/g, '1')}?access_token=x`
+        const answer = await send(method.toUpperCase(), target, ['Authorization: Bearer x'])
+        const { type } = JSON.parse(answer.text)
+        expect([target, method, answer.status, type]).toEqual([
+          target,
+          method,
+          400,
+          expect.stringContaining('malformed-query'),
+        ])
+        expect(JSON.stringify(components.responses[responses['400'].$ref.split('/').at(-1)])).toContain(type)
+      }
+    }
+  }
+})
