@@ -6,9 +6,9 @@ export function objectOf(properties: JsonObject, required: readonly string[] = O
   return { type: 'object', properties, ...(required.length > 0 && { required }) }
 }
 
-/** Keywords whose members are schemas, by names that are no keywords. */
+/** Keywords whose members are schemas by their names, which are not keywords. */
 const NAMED: readonly string[] = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
-/** Keywords whose values are no schemas, whatever they look like. */
+/** Keywords whose values are not schemas, whatever they look like. */
 const VALUES: readonly string[] = ['const', 'default', 'enum', 'example', 'examples']
 
 /**
