@@ -35,7 +35,10 @@ export interface BearerOptions {
    * for instance every PATCH; see `Authorize`. Default: none.
    */
   readonly scope?: (request: RequestView) => readonly string[]
-  /** Milliseconds for which an opaque token is not verified again. Default: 0. `jwt` has a cache of its own. */
+  /**
+   * Milliseconds for which an opaque token is not verified again, whatever the request is: leave it at 0 where the verifier
+   * decides by the host or the path. Default: 0. `jwt` has a cache of its own.
+   */
   readonly cacheLifetime?: number
   /**
    * The metadata of the protected resource (RFC 9728): served at its well-known URI without credentials, and named in every
