@@ -195,7 +195,7 @@ function withoutNames(properties: JsonValue | undefined, names: JsonObject): Jso
 
 /** Lets any further property be. */
 export function openProperties(schema: JsonObject): JsonObject {
-  return mapAlternatives(schema, (schema) => ({ ...schema, additionalProperties: true }))
+  return mapAlternatives(schema, ({ propertyNames: _, ...rest }) => ({ ...rest, additionalProperties: true }))
 }
 
 type Find = (reference: string) => JsonObject | undefined

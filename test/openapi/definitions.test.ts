@@ -793,3 +793,21 @@ it('with bearer, a token in the query is a described 400 of every operation (RFC
     }
   }
 })
+
+it('properties that a function or the work adds may be there beside names that a schema lists', async () => {
+  const schema = z.partialRecord(z.enum(['a', 'b']), z.string())
+  const resources = {
+    '/a': collection({ schema, scope: () => ({ owner: 'ada' }) }),
+    '/b': collection({ schema, create: 'accepted', process: () => ({ pages: 3 }) }),
+  }
+  const { components } = describeAll({ resources })
+  const ajv = new Ajv2020({ strict: false })
+  for (const [name, item] of [
+    ['A', { id: 1, a: 'x', owner: 'ada' }],
+    ['B', { id: 1, a: 'x', state: 'ready', pages: 3 }],
+  ] as const) {
+    expect(ajv.validate({ ...components.schemas[name], components }, item)).toBe(true)
+  }
+  const { send } = await serve(memoryStore(), { resources })
+  expect((await send('POST', '/a', [json], '{"a":"x"}')).json()).toEqual({ id: 1, a: 'x', owner: 'ada' })
+})
