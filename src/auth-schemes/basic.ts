@@ -43,7 +43,8 @@ export interface BasicOptions {
   readonly throttle?: Throttle
   /**
    * Milliseconds for which a verified password is not verified again, so that an expensive hash is computed once. After a
-   * change, the old password still works for that time. Default: 0.
+   * change, the old password still works for that time. The verdict counts for every request with the same name and password:
+   * leave it at 0 where `verify` decides by the host or the path. Default: 0.
    */
   readonly cacheLifetime?: number
 }

@@ -35,7 +35,10 @@ export interface BearerOptions {
    * for instance every PATCH; see `Authorize`. Default: none.
    */
   readonly scope?: (request: RequestView) => readonly string[]
-  /** Milliseconds for which an opaque token is not verified again. Default: 0. `jwt` has a cache of its own. */
+  /**
+   * Milliseconds for which an opaque token is not verified again, whatever the request is: leave it at 0 where the verifier
+   * decides by the host or the path. Default: 0. `jwt` has a cache of its own.
+   */
   readonly cacheLifetime?: number
   /**
    * The metadata of the protected resource (RFC 9728): served at its well-known URI without credentials, and named in every
@@ -173,8 +176,11 @@ function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number
   const memory = createMemory<TokenResult>(CACHE_SIZE, cacheLifetime)
 
   function conclude(verdict: Verdict, key: string): TokenResult {
-    const principal = toPrincipal('bearer', verdict, '')
-    if (principal === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
+    const known = toPrincipal('bearer', verdict, '')
+    if (known === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
+    const id = known.id === '' ? readName(known.claims) : known.id
+    if (id === undefined) throw new TypeError('The verifier of bearer gives an id, or claims whose "sub" is text.')
+    const principal = { ...known, id }
     const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
     memory.set(key, result)
     return result
@@ -189,6 +195,15 @@ function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number
       return andThen(verify(token, request), (verdict) => conclude(verdict, key))
     },
   }
+}
+
+/**
+ * Who a token is for: `sub`, or `client_id` where there is no user; empty without either. `undefined` where it is not text
+ * (RFC 7519 §4.1.2): all such users would be one.
+ */
+export function readName(claims: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const name = claims?.['sub'] ?? claims?.['client_id'] ?? ''
+  return typeof name === 'string' ? name : undefined
 }
 
 /** The scopes of a token: `scope` (RFC 8693 §4.2), or `scp` where an issuer calls it so. */

@@ -39,7 +39,10 @@ export interface JwtOptions {
   readonly maxLifetime?: number
   /** The scopes of a token. Default: those in `scope` or `scp`. */
   readonly scopes?: (claims: Claims) => readonly string[]
-  /** Who the bearer is, asked once for each token. Default: `sub`, or `client_id`, with all claims. */
+  /**
+   * Who the bearer is, asked once for each token. Default: `sub`, or `client_id`, with all claims; a token in which that is
+   * not text is refused.
+   */
   readonly principal?: (claims: Claims) => MaybePromise<Verdict>
   /** Whether a token was revoked, by its `jti` for instance; asked on every request. Default: no token is. */
   readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>

@@ -4,7 +4,7 @@ import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, FUNCTION, listOf, PERIOD, SIZE, TEXT, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
-import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
+import { MALFORMED, readName, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, createSource, type JwtOptions, readAlgorithms, readNames } from './jwt-options.ts'
 import { createMemory, requireAnswer, toPrincipal, type Verdict } from './scheme.ts'
 import type { PublicJwk, VerificationKey } from './verification-key.ts'
@@ -126,20 +126,21 @@ export function jwt(options: JwtOptions): TokenVerifier {
       }
       const verdict = read.principal === undefined ? true : await read.principal(payload)
       const known = describe(payload, verdict, generation)
-      if (known === undefined) return INVALID
+      if ('outcome' in known) return known
       memory.set(key, known)
       return conclude(known, Date.now(), request)
     }
     return INVALID
   }
 
-  function describe(claims: JWTPayload, verdict: Verdict, generation: number): KnownToken | undefined {
+  function describe(claims: JWTPayload, verdict: Verdict, generation: number): KnownToken | TokenResult {
     const { exp = Number.NaN, iat = 0, nbf } = claims
     // JSON has numbers that are read as infinite: such a token would never expire.
-    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > maxLifetime + clockTolerance) return undefined
-    const name = claims['sub'] ?? claims['client_id']
-    const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
-    if (principal === undefined) return undefined
+    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > maxLifetime + clockTolerance) return INVALID
+    const name = readName(claims)
+    const principal = toPrincipal('bearer', verdict, name ?? '')
+    if (principal === undefined) return INVALID
+    if (principal.id === '' && name === undefined) return refuse('sub')
     const scopes = read.scopes === undefined ? readScopes(claims) : atOnce(read.scopes(claims))
     const oldest = maxTokenAge === undefined ? Number.POSITIVE_INFINITY : (iat + 1) * 1000 + maxTokenAge
     return {

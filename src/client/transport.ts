@@ -60,8 +60,8 @@ export function createTransport(given: ResourceClientOptions): Send {
       const reader = stream && {
         // A transfer that is silent can be continued by another request.
         read() {
-          const limit = startTimer()
-          return untilAborted(stream!.read(), controller.signal).finally(() => clearTimeout(limit))
+          const silence = startTimer()
+          return untilAborted(stream!.read(), controller.signal).finally(() => clearTimeout(silence))
         },
         cancel() {
           release()

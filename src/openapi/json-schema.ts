@@ -6,6 +6,11 @@ export function objectOf(properties: JsonObject, required: readonly string[] = O
   return { type: 'object', properties, ...(required.length > 0 && { required }) }
 }
 
+/** Keywords whose members are schemas by their names, which are not keywords. */
+const NAMED: readonly string[] = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
+/** Keywords whose values are not schemas, whatever they look like. */
+const VALUES: readonly string[] = ['const', 'default', 'enum', 'example', 'examples']
+
 /**
  * Takes a schema into the components of a description: its own definitions become components, and references follow
  * them, since `#` is the whole description there. `$id` and `$anchor` are left out: requests and responses would have
@@ -40,17 +45,25 @@ export function embedSchema(schema: JsonObject, name: string, components: Compon
     const definition = own.get(step)
     return definition && { ...definition, rest }
   }
-  const follow = (value: JsonValue): JsonValue => {
-    if (Array.isArray(value)) return value.map(follow)
+  /** @param isSchema whether the members are keywords: those of `properties` are schemas under names of their own */
+  const follow = (value: JsonValue, isSchema = true): JsonValue => {
+    if (Array.isArray(value)) return value.map((member: JsonValue) => follow(member))
     if (!isJsonObject(value)) return value
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([key, member]) => typeof member !== 'string' || (key !== '$id' && key !== '$anchor'))
-        .map(([key, member]) => [
-          key,
-          key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
-        ]),
-    )
+    const members = Object.entries(value).flatMap(([key, member]) => {
+      if (!isSchema) return [[key, follow(member)]]
+      if (typeof member === 'string' && key === '$ref') return [[key, followReference(member)]]
+      if (typeof member === 'string' && (key === '$id' || key === '$anchor')) return []
+      if (VALUES.includes(key)) return [[key, member]]
+      return [[key, key === 'discriminator' ? followMapping(member) : follow(member, !NAMED.includes(key))]]
+    })
+    return Object.fromEntries(members)
+  }
+  /** The references of a Discriminator Object. */
+  const followMapping = (discriminator: JsonValue): JsonValue => {
+    const mapping = isJsonObject(discriminator) ? discriminator['mapping'] : undefined
+    if (!isJsonObject(mapping)) return discriminator
+    const references = Object.entries(mapping).map(([name, reference]) => [name, followReference(String(reference))])
+    return { ...(discriminator as JsonObject), mapping: Object.fromEntries(references) }
   }
   const followReference = (reference: string): string => {
     const found = findOwn(reference)
@@ -157,14 +170,21 @@ export function withoutProperties(schema: JsonObject, removed: readonly string[]
   })
 }
 
-/** The schema of what has its properties under other names. */
-export function renameProperties(schema: JsonObject, rename: (name: string) => string): JsonObject {
+/**
+ * The schema of what has its properties under other names. One that has several may have each: none of them is required.
+ * @param namesOf the names that stand for a property
+ */
+export function renameProperties(schema: JsonObject, namesOf: (name: string) => readonly string[]): JsonObject {
   return mapAlternatives(schema, ({ properties, required, ...rest }) => ({
     ...rest,
     ...(isJsonObject(properties) && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [rename(name), property])),
+      properties: Object.fromEntries(
+        Object.entries(properties).flatMap(([name, property]) => namesOf(name).map((other) => [other, property])),
+      ),
     }),
-    ...(Array.isArray(required) && { required: required.map((name) => rename(String(name))) }),
+    ...(Array.isArray(required) && {
+      required: required.flatMap((name) => (namesOf(String(name)).length > 1 ? [] : namesOf(String(name)))),
+    }),
   }))
 }
 
@@ -175,7 +195,7 @@ function withoutNames(properties: JsonValue | undefined, names: JsonObject): Jso
 
 /** Lets any further property be. */
 export function openProperties(schema: JsonObject): JsonObject {
-  return mapAlternatives(schema, (schema) => ({ ...schema, additionalProperties: true }))
+  return mapAlternatives(schema, ({ propertyNames: _, ...rest }) => ({ ...rest, additionalProperties: true }))
 }
 
 type Find = (reference: string) => JsonObject | undefined

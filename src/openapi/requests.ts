@@ -56,8 +56,10 @@ function describeFields(schema: JsonObject): JsonObject {
 function describeForm(facts: Facts, schemas: Schemas, kind: 'text' | 'parts'): JsonObject {
   const { formFields, files } = facts.form!
   const input = facts.kind === 'open' ? {} : schemas.of(facts).plainInput
-  const fieldOf = new Map([...formFields].map(([field, property]) => [property, field]))
-  const named = renameProperties(input, (name) => fieldOf.get(name) ?? name)
+  const named = renameProperties(input, (name) => {
+    const fields = [...formFields].flatMap(([field, property]) => (property === name ? [field] : []))
+    return fields.length > 0 ? fields : [name]
+  })
   const parts = kind === 'text' || files === 'any' ? [] : [...files]
   const needed = parts.filter(([, file]) => file.required === true).map(([name]) => name)
   const form = withProperties(named, Object.fromEntries(parts.map(([name]) => [name, BYTES])), needed)

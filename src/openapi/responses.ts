@@ -120,7 +120,8 @@ function findFailures(
   add(400, 'ERR_MALFORMED_TARGET', facts.pattern.includes('{'))
   const isKeyed = takesKey(facts, method)
   add(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', isKeyed && facts.idempotency === 'required')
-  add(400, 'ERR_MALFORMED_QUERY', readsPage)
+  // A token in the query beside one in Authorization.
+  add(400, 'ERR_MALFORMED_QUERY', readsPage || view.schemes?.includes('Bearer'))
   const isHooked = !reads && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
   // The facts of a file, and what beforeWrite makes of its item, are held to the rules of JSON.
   const isParsed = parses(facts, method) || (facts.kind === 'file' && isHooked)

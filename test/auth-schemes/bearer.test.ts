@@ -128,6 +128,21 @@ describe('bearer', () => {
     expect((await send(bearerHeader('tok'))).status).toBe(expected)
   })
 
+  it('a verdict of claims alone names the user by sub, or the client without a user (RFC 7662 §2.2)', async () => {
+    const verdicts: Readonly<Record<string, object>> = {
+      ada: { claims: { active: true, sub: 'ada', client_id: 'app' } },
+      robot: { claims: { active: true, client_id: 'robot' } },
+      named: { id: 'eve', claims: { sub: 'ada' } },
+      number: { claims: { sub: 5 } },
+    }
+    const { send, failures } = await serve((token) => verdicts[token])
+    expect((await send(bearerHeader('ada'))).principal).toMatchObject({ id: 'ada', claims: { sub: 'ada' } })
+    expect((await send(bearerHeader('robot'))).principal?.id).toBe('robot')
+    expect((await send(bearerHeader('named'))).principal?.id).toBe('eve')
+    expect((await send(bearerHeader('number'))).status).toBe(500)
+    expect(failures.map(String)).toEqual([expect.stringContaining('claims whose "sub" is text')])
+  })
+
   it('passes on what the verifier throws: 503 while tokens cannot be verified, 500 otherwise', async () => {
     const { send, failures } = await serve((token) => {
       if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })

@@ -327,6 +327,18 @@ describe('jwt', () => {
       expect((await send(bearerHeader(token))).principal?.id).toBe('robot')
     })
 
+    it('refuses a token whose sub is not text, unless the hook names the user (RFC 7519 §4.1.2)', async () => {
+      for (const changes of [{ sub: 5 }, { sub: undefined, client_id: 5 }, { sub: ['ada'] }]) {
+        const token = issue(rsa, changes as never)
+        const { challenges } = await (await serve()).send(bearerHeader(token))
+        expect(challenges).toEqual([`${INVALID}"The sub of the token is not accepted."`])
+        const silent = await serve({ principal: () => true })
+        expect((await silent.send(bearerHeader(token))).status).toBe(401)
+        const hooked = await serve({ principal: ({ sub, client_id: client }) => ({ id: `#${sub ?? client}` }) })
+        expect((await hooked.send(bearerHeader(token))).principal?.id).toMatch(/^#(?:5|ada)$/)
+      }
+    })
+
     it('scopes are where the hook finds them', async () => {
       const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, scopes: (claims) => [String(claims['role'])] })
       const result = await verifier.verifyToken(issue(rsa, { role: 'x', scope: 'y' }), REQUEST)

@@ -172,6 +172,41 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
+  it('follow the mapping of a discriminator, and leave values as they are (OpenAPI 3.1 §4.8.25.2)', () => {
+    const values = { $ref: '#/$defs/Circle', $id: 'x', $anchor: 'y' }
+    const Circle = { type: 'object', properties: { kind: { const: 'circle' } }, required: ['kind'] }
+    const jsonSchema = {
+      type: 'object',
+      properties: {
+        shape: {
+          oneOf: [{ $ref: '#/$defs/Circle' }, { $ref: 'https://schemas.example/square' }],
+          discriminator: {
+            propertyName: 'kind',
+            mapping: { circle: '#/$defs/Circle', square: 'https://schemas.example/square' },
+          },
+        },
+        data: { const: values, default: values, enum: [values], examples: [values] },
+        // Names of properties that look like keywords.
+        default: { $ref: '#/$defs/Circle' },
+        mapping: { $ref: '#/$defs/Circle' },
+        discriminator: { type: 'object', properties: { mapping: { type: 'string' } } },
+      },
+      $defs: { Circle },
+    } as const
+    const { schemas } = describeOne(singleton({ jsonSchema })).components
+    const { shape, data, ...named } = schemas.A.properties
+    const component = '#/components/schemas/A.Circle'
+    expect(shape.oneOf[0]).toEqual({ $ref: component })
+    expect(shape.discriminator).toEqual({
+      propertyName: 'kind',
+      mapping: { circle: component, square: 'https://schemas.example/square' },
+    })
+    expect(data).toEqual(jsonSchema.properties.data)
+    expect([named.default, named.mapping]).toEqual([{ $ref: component }, { $ref: component }])
+    expect(named.discriminator).toEqual(jsonSchema.properties.discriminator)
+    expect(schemas['A.Circle']).toEqual(Circle)
+  })
+
   it.each(['$defs', 'definitions'])('follow a definition in %s that is one of its own alternatives', (name) => {
     const reference = { $ref: `#/${name}/Tree` }
     const tree = { anyOf: [{ type: 'string' }, reference] }
@@ -699,6 +734,20 @@ it('a form has the alternatives of a schema, and refuses what the schema does', 
   expect(oneOf[1]).toMatchObject({ ...one, required: ['kind', 'side'] })
 })
 
+it('a form has each of several fields that stand for one property, and requires none of them', async () => {
+  const schema = z.strictObject({ name: z.string(), note: z.string() })
+  const definition = collection({ schema, formFields: { first: 'name', nom: 'name', n: 'note' } })
+  const { content } = describeOne(definition).paths['/a'].post.requestBody
+  const form = content['application/x-www-form-urlencoded'].schema
+  expect(Object.keys(form.properties)).toEqual(['first', 'nom', 'n'])
+  expect(form.required).toEqual(['n'])
+  const { send } = await serve(memoryStore(), { resources: { '/a': definition } })
+  for (const body of ['first=Ada&n=x', 'nom=Ada&n=x']) {
+    const answer = await send('POST', '/a', ['Content-Type: application/x-www-form-urlencoded'], body)
+    expect([body, answer.status]).toEqual([body, 201])
+  }
+})
+
 it('a form requires the files that an item has to have', () => {
   const { paths } = describeOne(collection({ files: { photo: { required: true }, note: {} } }))
   const { schema } = paths['/a'].post.requestBody.content['multipart/form-data']
@@ -715,4 +764,50 @@ it('a form sends each value of a list as a field of its own, in each alternative
   }
   const plain = describeOne(collection({ schema: z.object({ title: z.string() }) })).paths['/a'].post.requestBody
   expect(plain.content['multipart/form-data']).not.toHaveProperty('encoding')
+})
+
+it('with bearer, a token in the query is a described 400 of every operation (RFC 6750 §3.1)', async () => {
+  const resources = {
+    '/a': collection({ query: { name: 'string' }, deletion: 'queued', files: { photo: { replaceable: true } } }),
+    '/b/{name}': document(),
+    '/c': singleton(),
+  }
+  for (const served of [{ resources, openapi: '/openapi.json' }, { openapi: '/openapi.json' }]) {
+    const options = { ...served, auth: { schemes: [bearer(() => true)] } }
+    const service = createResourceService(memoryStore(), options)
+    const { paths, components } = openapi(service, { info: { title: 'T', version: '1' }, version: '3.2' }) as Document
+    const { send } = await serve(memoryStore(), options)
+    for (const [pattern, { parameters: _, ...operations }] of Object.entries<Document>(paths)) {
+      for (const [method, { responses }] of Object.entries<Document>(operations)) {
+        const target = `${pattern.replaceAll(/\{\w+\}/g, '1')}?access_token=x`
+        const answer = await send(method.toUpperCase(), target, ['Authorization: Bearer x'])
+        const { type } = JSON.parse(answer.text)
+        expect([target, method, answer.status, type]).toEqual([
+          target,
+          method,
+          400,
+          expect.stringContaining('malformed-query'),
+        ])
+        expect(JSON.stringify(components.responses[responses['400'].$ref.split('/').at(-1)])).toContain(type)
+      }
+    }
+  }
+})
+
+it('properties that a function or the work adds may be there beside names that a schema lists', async () => {
+  const schema = z.partialRecord(z.enum(['a', 'b']), z.string())
+  const resources = {
+    '/a': collection({ schema, scope: () => ({ owner: 'ada' }) }),
+    '/b': collection({ schema, create: 'accepted', process: () => ({ pages: 3 }) }),
+  }
+  const { components } = describeAll({ resources })
+  const ajv = new Ajv2020({ strict: false })
+  for (const [name, item] of [
+    ['A', { id: 1, a: 'x', owner: 'ada' }],
+    ['B', { id: 1, a: 'x', state: 'ready', pages: 3 }],
+  ] as const) {
+    expect(ajv.validate({ ...components.schemas[name], components }, item)).toBe(true)
+  }
+  const { send } = await serve(memoryStore(), { resources })
+  expect((await send('POST', '/a', [json], '{"a":"x"}')).json()).toEqual({ id: 1, a: 'x', owner: 'ada' })
 })

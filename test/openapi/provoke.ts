@@ -101,6 +101,10 @@ function newPath(pattern: string): string {
 /** Definitions without the option ignore it. */
 const nextKey = () => ({ 'Idempotency-Key': `key-${++count}` })
 
+function isCollection(pattern: string, definition: string): boolean {
+  return definition === pattern && SAMPLES[pattern] !== undefined && !/\{|^\/(?:settings|plain)$/.test(pattern)
+}
+
 /** Makes what a case is about. @returns its path */
 async function prepare(world: World, { pattern, definition }: Case): Promise<string> {
   const sample = SAMPLES[definition]
@@ -113,13 +117,7 @@ async function prepare(world: World, { pattern, definition }: Case): Promise<str
     const job = await prepare(world, { pattern: '/jobs/{id}', definition: '/jobs' } as Case)
     return String((await world.send('DELETE', { path: job, headers: GOOD })).headers['location'])
   }
-  if (
-    !pattern.includes('{') &&
-    definition === pattern &&
-    SAMPLES[`${pattern}`] !== undefined &&
-    pattern !== '/settings' &&
-    pattern !== '/plain'
-  ) {
+  if (isCollection(pattern, definition)) {
     await post()
     return pattern
   }
@@ -172,9 +170,12 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     draft.target += '%5C'
   },
   'malformed-query': (draft) => {
+    const { definition, method, pattern } = draft.given
     draft.headers['If-Match'] = '*'
     // A path of any kind is a listing only while it holds nothing itself.
-    draft.target = `${draft.given.pattern === '/{path}' ? newPath('/none-{x}') : draft.path}?limit=0`
+    const isPage = (pattern === '/{path}' && ['GET', 'POST'].includes(method)) || isCollection(pattern, definition)
+    if (isPage) draft.target = `${pattern === '/{path}' ? newPath('/none-{x}') : draft.path}?limit=0`
+    else draft.target += '?access_token=good'
   },
   'malformed-body': (draft) => {
     draft.body = isForm(draft) ? 'no parts' : '{'
