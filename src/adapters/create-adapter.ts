@@ -10,7 +10,7 @@ import { hasUnreadBody } from '../core/request-content.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { addClosing, collectPending, completeHeaders, hasPending } from '../core/write-head.ts'
 import { isInOnePiece } from '../core/write-reply.ts'
-import { mergeVary } from '../protocol/field-value.ts'
+import { isFieldValue, mergeVary } from '../protocol/field-value.ts'
 
 /** Response fields by name. */
 export type HostFields = ReadonlyMap<string, string | readonly string[]>
@@ -113,8 +113,7 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
   for (let i = 0; i < list.length; i += 2) {
     const name = list[i]!
     const value = list[i + 1]!
-    // What Node takes as the value of a field.
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return 'malformed'
+    if (!isFieldValue(value)) return 'malformed'
     const before = fields.get(name)
     fields.set(name, before === undefined ? value : [before, value].flat())
   }

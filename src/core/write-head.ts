@@ -1,5 +1,5 @@
 import { ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
-import { isToken, mergeVary } from '../protocol/field-value.ts'
+import { isFieldValue, isToken, mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 
@@ -130,7 +130,7 @@ export function addPending(exchange: Exchange, fields: readonly string[]): void 
 /** Whether a value is a list of fields, names and values in turn, that Node can send. */
 export function isFieldList(value: unknown): value is readonly string[] {
   const isSendable = (text: unknown, index: number): boolean =>
-    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : /^[\t\x20-\x7e\x80-\xff]*$/.test(text))
+    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : isFieldValue(text))
   return Array.isArray(value) && value.length % 2 === 0 && value.every(isSendable)
 }
 

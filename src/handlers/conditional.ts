@@ -64,8 +64,8 @@ export function conditional(
     role: 'guard',
     run(exchange) {
       readTarget(exchange)
-      // Conditions do not apply to OPTIONS (RFC 9110 §13.2.1), so the state need not be looked up.
-      if (exchange.method === 'OPTIONS') return undefined
+      // Conditions apply to neither of these (RFC 9110 §13.2.1), so the state need not be looked up.
+      if (exchange.method === 'OPTIONS' || exchange.method === 'TRACE') return undefined
       const known = askEachReading(
         exchange,
         () => state(exchange),

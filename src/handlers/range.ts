@@ -39,7 +39,7 @@ export interface RangeReader {
   readonly size: number
   /**
    * Reads bytes `first` to `last`, both inclusive. Called once for each part, once more where `digestFields` adds the
-   * Content-Digest of a short one, and not at all for HEAD, 304 and 416.
+   * Content-Digest of a short one, and not at all for HEAD, 304, 416 and a size of 0.
    */
   open(first: number, last: number): AsyncIterable<Uint8Array>
   /** Called once, when nothing more will be read: after the answer, or when the client has gone away. */
@@ -175,6 +175,8 @@ function readable(content: RangeSource['content']): { readonly body: RangedBody;
   if (!Number.isSafeInteger(size) || size < 0) {
     throw new TypeError(`The size of content is a number of bytes, not ${describeValue(size)}.`)
   }
+  // An empty content has no first byte and no last one that a back end could be asked for.
+  if (size === 0) return { body: '', size }
   const openRange = (first: number, last: number) => atOnce(content.open(first, last))
   return { body: { size, open: () => openRange(0, size - 1), openRange }, size }
 }

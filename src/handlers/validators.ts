@@ -3,6 +3,7 @@ import type { Exchange } from '../core/exchange.ts'
 import { describeValue, hasProperties, quoteValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
+import { isFieldValue } from '../protocol/field-value.ts'
 import { dateToSend, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 
 /** The validators of a current representation, as a route knows them. */
@@ -76,7 +77,7 @@ export function formatValidators({ entityTags, lastModified }: Validators, now: 
  * @throws TypeError for one that cannot be sent. A 304 that fails while it is written leaves a response without content behind
  */
 export function requireFieldValue(name: string, value: unknown): string {
-  if (typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
+  if (typeof value === 'string' && isFieldValue(value)) return value
   throw new TypeError(`${name} is text that a field can hold, not ${describeValue(value)}.`)
 }
 

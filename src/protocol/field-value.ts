@@ -15,6 +15,11 @@ export function isToken(text: string): boolean {
   return text !== '' && skipToken(text, 0) === text.length
 }
 
+/** Whether Node can send `text` as the value of a field: no control but the tab, and Latin-1 only (RFC 9110 §5.5). */
+export function isFieldValue(text: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+}
+
 /** Index of the first character at or after `at` that is neither a space nor a tab (`OWS`, RFC 9110 §5.6.3). */
 export function skipWhitespace(text: string, at: number): number {
   while (at < text.length) {

@@ -20,7 +20,8 @@ const READINGS: readonly ((path: string) => string)[] = [
   (path) => path.replaceAll('\\', '/'),
   // A scheme without an authority, and a path without its first slash.
   (path) => path.replace(/^(?:[a-z][a-z0-9+.-]*:)?\/?/i, '/'),
-  // The URL Standard takes what follows two slashes, or more, for an authority.
+  // The URL Standard takes for an authority what follows two slashes, or more, and what follows a scheme with any number of them.
+  (path) => path.replace(/^[a-z][a-z0-9+.-]*:\/*[^/]*/i, ''),
   (path) => path.replace(/^\/{2,}[^/]*/, ''),
   (path) => path.replace(/\/{2,}/g, '/'),
   resolveDots,

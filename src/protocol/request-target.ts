@@ -64,9 +64,12 @@ function decodePath(raw: string): string | undefined {
   return segments.join('/')
 }
 
-/** A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. */
+/**
+ * A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. One without an
+ * authority stays as it is: the URL Standard takes `http:///a/b` for `http://a/b`.
+ */
 export function toOriginForm(target: string): string {
-  const origin = target.charCodeAt(0) === SLASH ? null : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)
+  const origin = target.charCodeAt(0) === SLASH ? null : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]+/i.exec(target)
   if (origin === null) return target
   const rest = target.slice(origin[0].length)
   return rest === '' || rest.startsWith('?') ? `/${rest}` : rest

@@ -1,4 +1,4 @@
-import { decodePercent, skipWhitespace } from './field-value.ts'
+import { decodePercent, skipWhitespace, trimWhitespace } from './field-value.ts'
 
 /** Structured field values (RFC 9651), as far as the fields of this library use them: items and dictionaries. */
 
@@ -74,7 +74,7 @@ const IDEMPOTENCY_KEY = new RegExp(`^${KEY_CHARACTER}{1,255}$`)
  * @returns the key, 1 to 255 visible characters of ASCII; `undefined` when the field is malformed
  */
 export function parseIdempotencyKey(field: string): string | undefined {
-  const text = field.trim()
+  const text = trimWhitespace(field)
   if (!text.startsWith('"')) return IDEMPOTENCY_KEY.test(text) ? text : undefined
   const item = parseItem(text)
   return item?.type === 'string' && IDEMPOTENCY_KEY.test(item.value) ? item.value : undefined

@@ -83,6 +83,7 @@ export function spellSecret(prefix: string): readonly string[] {
     `HTTP://user@host:80${path}`,
     `https://host${path}`,
     `http://${path}`,
+    `http:///host${path}`,
     `ftp://host${path}`,
   ])
   return [...new Set([...inOriginForm, ...inOtherForms, `http:${path}`, '*'])]
@@ -115,7 +116,7 @@ export function isBelow(target: string, prefix: string): boolean {
     }
   }
   const path = readAsUrl(target.replace(/^[a-z]+:\/\/[^/]*/i, 'http://host'))
-  return [path, readAsUrl(path), decode(decode(path))].some((path) => {
+  return [path, readAsUrl(path), decode(decode(path)), readAsUrl(target)].some((path) => {
     const plain = readAsUrl(
       `/${decode(decode(path))}`
         .replaceAll('\\', '/')

@@ -135,7 +135,14 @@ const ROWS: readonly (readonly [why: string, rows: readonly Row[]])[] = [
       [304, 'GET', { 'If-Unmodified-Since': L, 'If-None-Match': E }],
     ],
   ],
-  ['not on OPTIONS (§13.2.1, row H103)', [[200, 'OPTIONS', { 'If-Match': '"x"' }]]],
+  [
+    'not on OPTIONS and TRACE (§13.2.1, row H103)',
+    [
+      [200, 'OPTIONS', { 'If-Match': '"x"' }],
+      [200, 'TRACE', { 'If-Match': '"x"' }],
+      [200, 'TRACE', { 'If-None-Match': E }],
+    ],
+  ],
 ]
 
 describe.each(HOSTS)('conditional in %s', (_name, mount) => {

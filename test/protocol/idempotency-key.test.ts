@@ -33,6 +33,8 @@ describe('parseIdempotencyKey', () => {
     ['a"'],
     ['ü'],
     ['"ü"'],
+    ['\u00a0k'],
+    ['\u00a0"k"'],
     ['a\tb'],
   ])(`refuses %j (${SECTION})`, (field) => {
     expect(parseIdempotencyKey(field)).toBeUndefined()

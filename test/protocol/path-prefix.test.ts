@@ -18,6 +18,12 @@ describe('placeTarget', () => {
     ['/x/../api', 'unclear'],
     ['//host/api', 'unclear'],
     ['/api;x', 'unclear'],
+    // For the URL Standard, what follows the scheme is the host, however many slashes stand between.
+    ['http:///host/api', 'unclear'],
+    ['http:///host\\api/x', 'unclear'],
+    ['https:///user@host/api/x', 'unclear'],
+    ['http:/host/api', 'unclear'],
+    ['http:host/api', 'unclear'],
     ['/api%2fx', 'unclear'],
     ['/api#x', 'unclear'],
     ['*', 'unclear'],
@@ -26,6 +32,7 @@ describe('placeTarget', () => {
     ['/', 'outside'],
     ['', 'outside'],
     ['http://api/x', 'outside'],
+    ['http:///host/x', 'outside'],
     ['/x?/api', 'outside'],
     ['/x/%2e%2e/y', 'outside'],
   ] as const)('finds %j below /api: %s', (target, placement) => {
@@ -81,7 +88,7 @@ describe('placeTarget', () => {
       },
       (path) => path.replace(/^\/[^/]*/, '$&;a=b'),
       (path) => path.toUpperCase(),
-      (path) => `http://host${path.startsWith('/') ? path : `/${path}`}`,
+      (path, at) => `http:${'/'.repeat(at % 5)}host${path.startsWith('/') ? path : `/${path}`}`,
     ]
     const steps = fc.array(fc.tuple(fc.nat(rewritings.length - 1), fc.nat(40)), { maxLength: 4 })
     fc.assert(
