@@ -12,6 +12,10 @@ export const parents: readonly Case[] = [
       const result = await store.write(`${path(7)}/parts/x`, text(body), { expect: 'any', requires })
       claim(result.outcome !== 'conflict', 'The required path was present, and the write was refused.')
     }
+    const stale = { expect: { version: 'nonesuch' }, requires }
+    const refused = await store.write(`${path(7)}/parts/x`, text('other'), stale)
+    claim(refused.outcome === 'conflict', 'A write that expected another version happened.')
+    claimEqual(refused.missing, undefined, 'A conflict names a missing path although the required one is present.')
     const member = created(await store.create(`${path(7)}/parts`, text('own'), { requires }))
     claimEqual(member.path, `${path(7)}/parts/${nameOf(member)}`, 'The member stands in another collection.')
     claimEqual((await listAll(store, `${path(7)}/parts`, 1)).length, 2, 'What was written is not listed.')
@@ -75,6 +79,7 @@ export const parents: readonly Case[] = [
       if (modes.includes('tombstone')) await remove(store, `${parent}/file`, 'tombstone')
       // Read repeatedly: a store may keep what is asked for a second time.
       for (const own of [...below, ...below]) await store.read(own)
+      for (let i = 0; i < 3; i++) await listAll(store, `${parent}/parts`, 5, true)
       const result = await remove(store, parent, mode, { below: true })
       claimEqual(result.outcome, 'removed', 'The path was there to be removed.')
       claim(!isResource(await store.read(parent, { hidden: true })), 'The path itself was not removed.')
@@ -136,7 +141,9 @@ export const parents: readonly Case[] = [
     claimEqual(before.items.length, 4, 'Members below a path are indexed.')
     await remove(store, path(7), 'erase', { below: true })
     const { items, total } = await list.ask({ order: ['a'], count: true, hidden: true })
-    claimEqual([items.length, total], [0, 0], 'A query still finds what is below a removed path.')
+    const again = await list.ask({ order: ['a'] })
+    const found = [items.length, total, again.items.length]
+    claimEqual(found, [0, 0, 0], 'A query still finds what is below a removed path.')
   }),
   it('lets no item be written below a path in the moment in which it is removed', async ({ store, path, reopen }) => {
     const stores = [store, await reopen()]
