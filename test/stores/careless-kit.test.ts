@@ -11,6 +11,10 @@ const FINDINGS: { readonly [Name in keyof typeof careless]: readonly [title: str
     'names in the cursor of a query the place of the last item, and no member behind it',
     'names no member behind',
   ],
+  failsForLongPaths: [
+    'keeps a path of 2048 bytes, or refuses it with an HttpError below 500',
+    'makes the store fail with Error: Data too long',
+  ],
   sharesItems: [
     'gives states and pages that stay as they are, whatever is read afterwards',
     'A page that was returned',
@@ -61,6 +65,10 @@ const FINDINGS: { readonly [Name in keyof typeof careless]: readonly [title: str
   ],
   swallowsFaults: ['writes nothing when related writes cannot be made, and passes the error on', 'was swallowed'],
   erasesToTheTombstone: ['leaves a tombstone that says when, and that counts as absent', 'also of an earlier removal'],
+  forgetsItsTombstone: [
+    'keeps its own tombstone, and those beside it, where a path is removed with everything below it',
+    'has forgotten another tombstone',
+  ],
   keepsTheFirstRetention: ['forgets a tombstone after its retention', 'forgotten before its retention was over'],
   remembersNothingAtMembers: [
     'returns from a creation the state that is read afterwards',

@@ -1,5 +1,5 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { claim, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { createIndex, indexed, listAll, listUnder } from '../lists.ts'
 import { absent, binary, create, created, nameOf, put, race, remove, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
@@ -106,6 +106,16 @@ export const parents: readonly Case[] = [
     claimEqual(await store.read(path('a_b/1')), undefined, 'What is below a removed path goes with it.')
     for (const other of others)
       await claimStored(store, other, text(other), `${other} is not below the removed path, and is gone.`)
+  }),
+  it('keeps its own tombstone, and those beside it, where a path is removed with everything below it', {
+    needs: ['tombstones'],
+  }, async ({ store, path }) => {
+    const others = [path(70), path('7x'), path('7-1/a')]
+    for (const own of [...others, path(7), path('7/1')]) await put(store, own, text(own))
+    for (const own of [...others, path('7/1')]) await remove(store, own, 'tombstone')
+    await remove(store, path(7), 'tombstone', { below: true })
+    for (const own of [path(7), ...others])
+      claimTombstone(await store.read(own), own, 'A removal of what is below a path has forgotten another tombstone.')
   }),
   it('removes nothing below a path that is not removed, or is removed without what is below it', async (bench) => {
     const { store, path } = bench

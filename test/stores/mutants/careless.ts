@@ -47,6 +47,13 @@ export const namesTheNextOfQuery = naive(({ format, parse }) => ({
   parse: (cursor, query) => parse(cursor.split('\n')[0]!, query),
 }))
 
+export const failsForLongPaths = mutate((sound) => ({
+  write(path, content, options) {
+    if (path.length > 1024) throw new Error('Data too long for column.')
+    return sound.write(path, content, options)
+  },
+}))
+
 export const sharesItems = mutate((sound) => {
   const items: StoredResource[] = []
   return {
@@ -220,6 +227,16 @@ export const erasesToTheTombstone = mutate((sound) => {
     },
   }
 })
+export const forgetsItsTombstone = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    if (options.below === true && options.mode === 'tombstone') {
+      await sound.write(path, { contentType: 'text/plain', body: '' }, { expect: 'any' })
+      await sound.remove(path, { expect: 'any', mode: 'erase' })
+    }
+    return result
+  },
+}))
 export const keepsTheFirstRetention = mutate((sound) => {
   const retentions = new Map<string, number>()
   return {
