@@ -211,7 +211,7 @@ describe('fileContents with a directory that fails', () => {
     expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
   })
 
-  it('is away where its directory is removed again and again', async () => {
+  it('is away where its directory is removed repeatedly', async () => {
     const directory = join(await createFolder(), 'contents')
     const contents = fileContents({ directory })
     let isOver = false

@@ -145,7 +145,7 @@ export const reading: readonly Case[] = [
   }),
 ]
 
-/** Texts that are no version, and that a careless comparison takes for this one. */
+/** Other texts that a careless comparison takes for this version. */
 function namesLike(version: string): string[] {
   const changed = [version.toUpperCase(), version.toLowerCase()].filter((text) => text !== version)
   return ['', ...changed, `0${version}`, `${version}.0`, `${version}x`]

@@ -248,7 +248,7 @@ export const keepsTheFirstRetention = mutate((sound) => {
   }
 })
 
-/** A store that remembers where nothing is, and is not told by some calls that something is there now. */
+/** A store that remembers where nothing is, and learns by some calls only that something is there now. */
 const remembersNothing = (deaf: 'create' | 'write' | 'remove') =>
   mutate((sound) => {
     const absent = new Set<string>()
