@@ -42,6 +42,17 @@ export async function listAll(
   return all
 }
 
+/** The name, and the value, of a member behind a cursor: no other text has it by chance. */
+export const BEHIND = 48_151_623
+
+/** Fails if clients can read of a member behind it from a cursor: plain, or in an encoding that is usual for cursors. */
+export function claimUntold(cursor: string | undefined): void {
+  claim(cursor !== undefined, 'A page that has more members behind it has no cursor.')
+  const readings = [cursor, ...(['base64', 'hex'] as const).map((encoding) => String(Buffer.from(cursor, encoding)))]
+  const isTold = readings.some((text) => text.includes(String(BEHIND)))
+  claim(!isTold, `A cursor names no member behind its page, which a client may not be allowed to see: ${cursor}.`)
+}
+
 /** Milliseconds that a store may take to index the members of a case. */
 const INDEX_LIMIT = 20_000
 

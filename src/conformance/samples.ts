@@ -11,7 +11,7 @@ import type {
   StoredResource,
   WriteResult,
 } from '../stores/types.ts'
-import { claim, claimResource } from './claims.ts'
+import { claim, claimFails, claimResource, claimSettles } from './claims.ts'
 
 /** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
 export function createBytes(size: number, seed: number): Buffer {
@@ -95,6 +95,21 @@ export function stall(bytes: Uint8Array): StalledStream {
     resumed.open()
   }
   return { body: interrupt(bytes, wait), reached: reached.opened, resume: resumed.open, fail }
+}
+
+/** Fails unless a call ends at once, and with the reason, when its signal aborts while its source is silent. */
+export async function claimGivenUp(
+  call: (body: AsyncIterable<Uint8Array>, signal: AbortSignal) => unknown,
+): Promise<void> {
+  const [controller, reason] = [new AbortController(), new Error('The client is gone.')]
+  const source = stall(createBytes(300_000, 4))
+  const done = async () => call(source.body, controller.signal)
+  const failure = claimFails(done, 'A write succeeded although its signal had been aborted.')
+  await source.reached
+  controller.abort(reason)
+  const thrown = await claimSettles(failure, 'A write waits for a silent source although its signal has aborted.')
+  claim(thrown === reason, 'An aborted write fails with the reason of its signal.')
+  source.resume()
 }
 
 /** A promise that is fulfilled by a call. */

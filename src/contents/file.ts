@@ -240,8 +240,9 @@ function toHttpError(error: unknown): unknown {
   // The error of the source may have a code as well.
   if (syscall === undefined) return error
   if (FULL.includes(code) || isOverQuota(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
-  // The process stood still for longer than `grace`, or the clock was put forward: the sweep has removed the part.
-  const isSwept = code === 'ENOENT' && syscall === 'rename'
-  if (isSwept || BUSY.includes(code) || AWAY.includes(code)) return createUnavailableError(error)
+  // The directory is gone, and is made again by the next put. Or the process stood still for longer than `grace`, or the
+  // clock was put forward: the sweep has removed the part.
+  const isGone = code === 'ENOENT'
+  if (isGone || BUSY.includes(code) || AWAY.includes(code)) return createUnavailableError(error)
   return error
 }

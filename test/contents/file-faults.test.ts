@@ -210,6 +210,22 @@ describe('fileContents with a directory that fails', () => {
     await contents.put(key, stream(createBytes(10, 1), 10))
     expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
   })
+
+  it('is away where its directory is removed repeatedly', async () => {
+    const directory = join(await createFolder(), 'contents')
+    const contents = fileContents({ directory })
+    let isOver = false
+    const removing = (async () => {
+      while (!isOver) await rm(directory, { recursive: true, force: true }).catch(() => {})
+    })()
+    const puts = await Promise.allSettled(
+      Array.from({ length: 100 }, async () => contents.put(createKey(), stream(createBytes(10, 1), 10))),
+    )
+    isOver = true
+    await removing
+    const failures = puts.flatMap((put) => (put.status === 'rejected' ? [put.reason] : []))
+    for (const failure of failures) expect(failure).toMatchObject({ status: 503 })
+  })
 })
 
 describe('fileContents with files that are lost', () => {

@@ -11,7 +11,7 @@ const statements = new Proxy({}, { get: (_, name) => name }) as PostgresStatemen
 const GRACE = 1000
 
 /** States over a database that gives one row for each change, and the statements that it was sent. */
-function openStates(row: object, grace = GRACE) {
+function openStates(row: object, grace: number) {
   const sent: [string, readonly PostgresValue[]][] = []
   const run = (async (statement: unknown, values: PostgresValue[]) => {
     sent.push([String(statement), values])
@@ -24,29 +24,10 @@ function openStates(row: object, grace = GRACE) {
     {} as NameSource,
     { settings: { grace }, nextVersion: () => 'v' } as unknown as SqlShared,
   )
-  return { states, run, sent, released: () => sent.filter(([name]) => name === 'releaseContent') }
+  return { states, run, sent }
 }
 
-const content = { contentType: 'text/plain' }
-const taken = { size: 1, body: 'x', id: undefined }
 const drop = { mode: 'tombstone', expect: 'any', retention: 1, reach: 'live' } as const
-
-it.each([true, false])('content that a change did not see is given to the sweep after it: %s', async (isReleased) => {
-  const row = { changed: 1, strong: true, was_state: 0, was_content_id: 'c', content_id: 'c', next: null }
-  const { states, run, released } = openStates({ ...row, is_released: isReleased })
-  await states.put(run, '/docs/1', content, taken, { version: 'before' })
-  await states.drop(run, '/docs/1', drop)
-  const expected = isReleased
-    ? []
-    : [
-        ['c', GRACE],
-        ['c', GRACE],
-      ]
-  expect(released().map(([, values]) => values)).toEqual(expected)
-  // That which escaped a removal of all that is below a path is the rows that it gives.
-  await states.dropBelow(run, '/docs')
-  expect(released()).toHaveLength(expected.length + 1)
-})
 
 it.each([
   [1.5, 1],

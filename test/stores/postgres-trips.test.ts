@@ -137,6 +137,33 @@ describe('postgresStore, calls that share a round trip', () => {
     for (const store of stores) await store.close?.()
   })
 
+  it.each(['write', 'remove'] as const)(
+    'gives content to the sweep in the statement itself that replaces it, also where it came while that waited: %s',
+    async (method) => {
+      const { store, sent } = await open()
+      const prefix = `trips_${prefixes}_`
+      const blocker = await pool.connect()
+      await blocker.query('BEGIN')
+      await blocker.query(`SELECT 1 FROM ${prefix}states WHERE path = '/a' FOR UPDATE`)
+      const call =
+        method === 'write'
+          ? store.write('/a', text('small'), { expect: 'any' })
+          : store.remove('/a', { expect: 'any', mode: 'tombstone' })
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+      while ((await pool.query(waiting)).rowCount === 0);
+      // As a write of large content does, of which nothing was there when the statement saw the database.
+      await blocker.query(`INSERT INTO ${prefix}contents VALUES ('late', NULL)`)
+      await blocker.query(`UPDATE ${prefix}states SET content = NULL, content_id = 'late' WHERE path = '/a'`)
+      await blocker.query('COMMIT')
+      blocker.release()
+      await call
+      expect(sent).toHaveLength(1)
+      const { rows } = await pool.query(`SELECT id, expires > 0 AS is_released FROM ${prefix}contents`)
+      expect(rows).toEqual([{ id: 'late', is_released: true }])
+      await store.close?.()
+    },
+  )
+
   it('ends the wait of one caller without the others', async () => {
     const narrow = server.createPool({ max: 1 })
     const { store } = await open({ from: narrow as unknown as PostgresPool, maxWaiting: 3 })

@@ -9,6 +9,7 @@ import { createMember } from '../support/create-member.ts'
 import { interceptQueries } from '../support/intercepted-pool.ts'
 import { createPlainPool } from '../support/plain-pool.ts'
 import { type PostgresServer, startPostgres, untilHeldUp } from '../support/postgres.ts'
+import { contentOf, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
 let server: PostgresServer
 let pool: Pool
@@ -347,6 +348,53 @@ describe('postgresStore, its tables', () => {
     const store = postgresStore({ pool: server.createPool({ connectionString }), tablePrefix, sweepInterval: 0 })
     await store.write('/a', binary(Buffer.alloc(300_000)), { expect: 'any' })
     expect(await store.read('/a')).toMatchObject({ size: 300_000 })
+  })
+
+  it('need no more than the rights to read and write them for queries', async () => {
+    const tablePrefix = createPrefix()
+    const owner = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    for (const n of [1, 2]) await owner.write(`/old/${n}`, contentOf({ status: 'open', n }), { expect: 'any' })
+    const role = `${tablePrefix}role`
+    await pool.query(`CREATE ROLE ${role} LOGIN`)
+    const grant = (tables: readonly string[]) =>
+      pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables.map((name) => tablePrefix + name)} TO ${role}`)
+    await grant(['schema', 'states', 'counters', 'contents', 'chunks'])
+    const connectionString = server.connectionString.replace('postgres@', `${role}@`)
+    const store = postgresStore({ pool: server.createPool({ connectionString }), tablePrefix, sweepInterval: 20 })
+    const query = queryByStatus('open')
+    await expect(store.list('/old', { limit: 5, query })).rejects.toThrow(/permission denied/)
+    await grant(['entries', 'places', 'pending'])
+    const found = async (collection: string) => namesOf(await listWhenIndexed(store, collection, query))
+    expect(await found('/old')).toEqual(['2', '1'])
+    for (const n of [1, 2, 3]) await store.create('/new', contentOf({ status: 'open', n }, query.index))
+    await store.write('/new/1', contentOf({ status: 'done', n: 1 }), { expect: 'any' })
+    await store.remove('/new/2', { expect: 'any', mode: 'erase' })
+    expect(await found('/new')).toEqual(['3'])
+    await store.close?.()
+  })
+
+  it('make the first write to a collection wait two seconds for a dump, and others behind it, and then refuse it', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    const { index } = queryByStatus('open')
+    await store.create('/a', contentOf({ status: 'open', n: 1 }, index))
+    const dump = await pool.connect()
+    await dump.query('BEGIN')
+    await dump.query(`LOCK TABLE ${tablePrefix}places IN ACCESS SHARE MODE`)
+    const start = performance.now()
+    const first = expect(store.create('/b', contentOf({ status: 'open', n: 1 }, index))).rejects.toMatchObject({
+      status: 503,
+      headers: { 'Retry-After': '1' },
+    })
+    await untilHeldUp(pool, first)
+    const behind = await store.create('/a', contentOf({ status: 'open', n: 2 }, index))
+    await first
+    expect(behind.outcome).toBe('created')
+    expect(performance.now() - start).toBeGreaterThan(1900)
+    await dump.query('COMMIT')
+    dump.release()
+    expect(await store.create('/b', contentOf({ status: 'open', n: 1 }, index))).toMatchObject({ outcome: 'created' })
+    await store.close?.()
   })
 })
 

@@ -57,6 +57,28 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(readPragma(handle, 'synchronous')).toBe(2)
     })
 
+    it('waits in SQLite itself for 5 ms at most, and maps no pages into memory', async () => {
+      const handle = (await createFile()).open()
+      handle.exec('PRAGMA mmap_size = 100000000')
+      handle.exec('PRAGMA busy_timeout = 1000')
+      openStore(handle)
+      expect(readPragma(handle, 'busy_timeout')).toBe(5)
+      expect(readPragma(handle, 'mmap_size')).toBe(0)
+    })
+
+    it('shares a commit among up to 64 writes that arrive together, each with its own outcome', async () => {
+      const watched = watchHandle((await createFile()).open())
+      const store = openStore(watched.handle, { sweepInterval: 0 })
+      await store.write('/items/7', text('before'), { expect: 'any' })
+      watched.runs.length = 0
+      const writes = Array.from({ length: 130 }, async (_, i) =>
+        store.write(`/items/${i}`, text(`${i}`), { expect: 'absent' }),
+      )
+      const outcomes = (await Promise.all(writes)).map(({ outcome }) => outcome)
+      expect(outcomes).toEqual(outcomes.map((_, i) => (i === 7 ? 'conflict' : 'created')))
+      expect(watched.runs.filter((sql) => sql === 'COMMIT')).toHaveLength(3)
+    })
+
     it('has every commit on the disk also after an upload that found the database locked', async () => {
       const file = await createFile()
       const handle = file.open()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimFails, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
@@ -127,6 +127,22 @@ export const absentRelated: readonly Case[] = [
       claimEqual(nameOf(member), givenName, 'The name that was given is not the name of the member.')
       await check(member.version, member.entityTag)
     }
+  }),
+  it('writes nothing when related writes cannot be made, and passes the error on', async (bench) => {
+    const { store, path, collection } = bench
+    const error = new Error('no related writes')
+    const fail = () => {
+      throw error
+    }
+    const calls = [
+      async () => store.write(path(1), text('own'), { expect: 'any', relatedTo: fail }),
+      async () => store.create(collection, text('own'), { related: fail }),
+    ]
+    for (const call of calls) {
+      const thrown = await claimFails(call, 'The error of the function that makes related writes was swallowed.')
+      claim(thrown === error, 'The error of the function that makes related writes was replaced by another one.')
+    }
+    claimEqual((await store.list(collection, { limit: 5 })).items, [], 'A call that failed has left something.')
   }),
   it('lets exactly one of many steps win that expect the same related path to be absent', async (bench) => {
     const { store, path, collection, reopen } = bench

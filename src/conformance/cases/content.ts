@@ -2,6 +2,7 @@ import { isLargeBody, type ResourceStore, type StoredResource } from '../../stor
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readRange } from '../claims.ts'
 import {
   binary,
+  create,
   createBytes,
   MEBIBYTE,
   named,
@@ -67,14 +68,40 @@ export const content: readonly Case[] = [
     await claimStored(store, path(1), binary(bytes), 'The store keeps the buffer of the source.')
   }),
   it('has a copy of small content once the write is done, so that the caller may use its buffer again', async (bench) => {
-    const { store, path } = bench
+    const { store, path, collection } = bench
     for (const [name, size] of named([10, 5000, 200_000])) {
       const buffers = [createBytes(size, 1), Buffer.alloc(size, 'a'), Buffer.alloc(size + 20, 'b').subarray(20)]
       for (const whole of buffers) {
         const expected = Buffer.from(whole)
         await put(store, path(name), binary(whole))
+        const member = await create(store, collection, binary(whole))
         whole.fill(0)
-        await claimStored(store, path(name), binary(expected), 'The store keeps the buffer of the caller.')
+        for (const { path: own } of [{ path: path(name) }, member])
+          await claimStored(store, own, binary(expected), 'The store keeps the buffer of the caller.')
+      }
+    }
+  }),
+  it('leaves related writes that it was given as they are, and keeps no buffer of them', {
+    needs: ['related'],
+  }, async ({ store, path, collection }) => {
+    for (const size of [10, 5000, 200_000]) {
+      const bytes = createBytes(size, 1)
+      const buffers = [4, 2, 3].map(() => Buffer.from(bytes))
+      const related = [4, 2, 3].map((name, at) => ({ path: path(name), content: binary(buffers[at]!) }))
+      const given = [...related]
+      const steps: (() => unknown)[] = [
+        () => store.write(path(1), text('own'), { expect: 'any', related }),
+        () => store.create(collection, text('own'), { related: () => related }),
+      ]
+      if (store.supports?.relatedExpect === true)
+        steps.push(() => store.remove(path(1), { expect: 'any', mode: 'erase', relatedWrites: related }))
+      for (const step of steps) {
+        for (const buffer of buffers) buffer.set(bytes)
+        await step()
+        claimEqual(related, given, 'The store has changed the list of related writes of the caller.')
+        for (const buffer of buffers) buffer.fill(0)
+        const sentence = 'The store keeps the buffer of a related write.'
+        for (const name of [2, 3, 4]) await claimStored(store, path(name), binary(bytes), sentence)
       }
     }
   }),
@@ -112,7 +139,10 @@ export const content: readonly Case[] = [
   }),
   it('returns large content from a removal, readable for a while', async ({ store, path }) => {
     const bytes = createBytes(900_000, 4)
+    const { version } = await put(store, path(1), text('before'))
     await put(store, path(1), binary(stream(bytes, 65_536)))
+    const refused = await store.remove(path(1), { expect: { version }, mode: 'erase' })
+    claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
     const result = await remove(store, path(1))
     claim(result.outcome === 'removed', 'A resource was there to be removed.')
     const { size } = claimResource(result.resource, 'The removal returns nothing.')

@@ -5,6 +5,7 @@ import {
   create,
   createBytes,
   created,
+  factsOf,
   interrupt,
   nameOf,
   put,
@@ -146,6 +147,16 @@ export const creation: readonly Case[] = [
     claim(isHttpError(error) && error.status === 507, 'Out of names is not reported as HttpError 507.')
     const { items } = await store.list(collection, { limit: 10 })
     claim(items.length <= 2, 'A creation that failed has left something.')
+  }),
+  it('returns from a creation the state that is read afterwards', async ({ store, collection, path, content }) => {
+    const first = claimAssigned(await create(store, collection, (name) => content(7, name)), collection)
+    // Read repeatedly: a store may keep that nothing is there.
+    for (let i = 0; i < 30; i++) await store.read(path(first + 1 + (i % 10)))
+    const member = await create(store, collection, (name) => content(7, name))
+    const found = claimResource(await store.read(member.path), 'A new member was not found.')
+    claimEqual(factsOf(found), factsOf(member), 'The result of a creation and the next read tell different facts.')
+    const sentence = 'The result of a creation has other content than was given.'
+    await claimContent(member, content(7, nameOf(member)), sentence)
   }),
   it('makes content with the name that the member then has', async ({ store, collection, content }) => {
     for (let i = 0; i < 4; i++) {

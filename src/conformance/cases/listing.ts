@@ -1,6 +1,6 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { listAll, walk } from '../lists.ts'
+import { BEHIND, claimUntold, listAll, walk } from '../lists.ts'
 import {
   binary,
   create,
@@ -71,6 +71,16 @@ export const listing: readonly Case[] = [
     for (const name of [2, 3, 4]) await remove(store, path(name))
     const second = await store.list(collection, { limit: 3, after: first.next })
     claimEqual(pathsOf(second.items), [path(5), path(6)], 'The next page begins at another member.')
+  }),
+  it('names in a cursor the last item of its page, and no member behind it', async (bench) => {
+    const { store, collection, path, keep } = bench
+    for (const name of [1, 2, BEHIND]) await keep(name, 1)
+    const { next } = await store.list(collection, { limit: 2 })
+    claimUntold(next)
+    await keep(3)
+    const { items } = await store.list(collection, { limit: 2, after: next })
+    const sentence = 'A cursor names the last item of its page: what is written right behind that begins the next page.'
+    claimEqual(pathsOf(items), [path(3), path(BEHIND)], sentence)
   }),
   it('answers any cursor, also one that it never gave, with a page or an HttpError below 500', async (bench) => {
     const { store, collection, keep } = bench

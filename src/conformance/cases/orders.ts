@@ -1,7 +1,7 @@
 import { isHttpError } from '../../core/errors.ts'
 import type { IndexedValue } from '../../stores/lists.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
-import { createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
+import { BEHIND, claimUntold, createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
 import { nameOf, put, range, remove } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
@@ -154,6 +154,22 @@ export const queryPages: readonly Case[] = [
       const second = await list.ask({ order, limit: 9, after: first.next })
       claimEqual(second.items.map(nameOf), next, 'The next page begins behind the place of the cursor.')
       for (const name of [1, 2, 3, 4, 5, 6]) await remove(store, path(name))
+    }
+  }),
+  it('names in the cursor of a query the place of the last item, and no member behind it', async (bench) => {
+    const { store, collection, path } = bench
+    const list = listUnder(store, collection, INDEX)
+    for (const sign of [1, -1]) {
+      const order = [sign > 0 ? 'a' : '-a']
+      await list.fill({ 1: { a: sign }, 2: { a: sign * 2 }, [BEHIND]: { a: sign * BEHIND } })
+      const { next } = await list.ask({ order, limit: 2 })
+      claimUntold(next)
+      await put(store, path(3), indexed(INDEX, { a: sign * 2 }))
+      const { items } = await list.ask({ order, limit: 2, after: next })
+      const sentence =
+        'A cursor names the place of the last item: what is written right behind that begins the next page.'
+      claimEqual(items.map(nameOf), ['3', String(BEHIND)], sentence)
+      await remove(store, path(3))
     }
   }),
   it('answers any cursor of a query, also a tampered one, with members that match or an HttpError below 500', async (bench) => {

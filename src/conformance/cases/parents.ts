@@ -1,5 +1,5 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { claim, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { createIndex, indexed, listAll, listUnder } from '../lists.ts'
 import { absent, binary, create, created, nameOf, put, race, remove, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
@@ -12,6 +12,10 @@ export const parents: readonly Case[] = [
       const result = await store.write(`${path(7)}/parts/x`, text(body), { expect: 'any', requires })
       claim(result.outcome !== 'conflict', 'The required path was present, and the write was refused.')
     }
+    const stale = { expect: { version: 'nonesuch' }, requires }
+    const refused = await store.write(`${path(7)}/parts/x`, text('other'), stale)
+    claim(refused.outcome === 'conflict', 'A write that expected another version happened.')
+    claimEqual(refused.missing, undefined, 'A conflict names a missing path although the required one is present.')
     const member = created(await store.create(`${path(7)}/parts`, text('own'), { requires }))
     claimEqual(member.path, `${path(7)}/parts/${nameOf(member)}`, 'The member stands in another collection.')
     claimEqual((await listAll(store, `${path(7)}/parts`, 1)).length, 2, 'What was written is not listed.')
@@ -75,6 +79,7 @@ export const parents: readonly Case[] = [
       if (modes.includes('tombstone')) await remove(store, `${parent}/file`, 'tombstone')
       // Read repeatedly: a store may keep what is asked for a second time.
       for (const own of [...below, ...below]) await store.read(own)
+      for (let i = 0; i < 3; i++) await listAll(store, `${parent}/parts`, 5, true)
       const result = await remove(store, parent, mode, { below: true })
       claimEqual(result.outcome, 'removed', 'The path was there to be removed.')
       claim(!isResource(await store.read(parent, { hidden: true })), 'The path itself was not removed.')
@@ -101,6 +106,16 @@ export const parents: readonly Case[] = [
     claimEqual(await store.read(path('a_b/1')), undefined, 'What is below a removed path goes with it.')
     for (const other of others)
       await claimStored(store, other, text(other), `${other} is not below the removed path, and is gone.`)
+  }),
+  it('keeps its own tombstone, and those beside it, where a path is removed with everything below it', {
+    needs: ['tombstones'],
+  }, async ({ store, path }) => {
+    const others = [path(70), path('7x'), path('7-1/a')]
+    for (const own of [...others, path(7), path('7/1')]) await put(store, own, text(own))
+    for (const own of [...others, path('7/1')]) await remove(store, own, 'tombstone')
+    await remove(store, path(7), 'tombstone', { below: true })
+    for (const own of [path(7), ...others])
+      claimTombstone(await store.read(own), own, 'A removal of what is below a path has forgotten another tombstone.')
   }),
   it('removes nothing below a path that is not removed, or is removed without what is below it', async (bench) => {
     const { store, path } = bench
@@ -136,7 +151,9 @@ export const parents: readonly Case[] = [
     claimEqual(before.items.length, 4, 'Members below a path are indexed.')
     await remove(store, path(7), 'erase', { below: true })
     const { items, total } = await list.ask({ order: ['a'], count: true, hidden: true })
-    claimEqual([items.length, total], [0, 0], 'A query still finds what is below a removed path.')
+    const again = await list.ask({ order: ['a'] })
+    const found = [items.length, total, again.items.length]
+    claimEqual(found, [0, 0, 0], 'A query still finds what is below a removed path.')
   }),
   it('lets no item be written below a path in the moment in which it is removed', async ({ store, path, reopen }) => {
     const stores = [store, await reopen()]

@@ -5,6 +5,7 @@ import { listAll } from '../lists.ts'
 import {
   binary,
   createBytes,
+  factsOf,
   named,
   pathsOf,
   put,
@@ -25,11 +26,13 @@ export const removal: readonly Case[] = [
     const ways = named(modes.flatMap((mode) => (['any', 'present'] as const).map((expect) => ({ mode, expect }))))
     for (const [name, { mode, expect }] of ways) {
       const given = content(name, name)
-      const { version } = await put(store, path(name), given)
+      await put(store, path(name), given)
+      const before = await readResource(store, path(name))
       const result = await store.remove(path(name), { mode, expect })
       claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}, expecting '${expect}').`)
       const gone = result.outcome === 'removed' ? result.resource : undefined
-      claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
+      const facts = factsOf(claimResource(gone, 'The removal returns nothing.'))
+      claimEqual(facts, factsOf(before), 'The removal does not return the state that it removed.')
       await claimContent(gone, given, 'The removal returns other content.')
       claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
     }
@@ -50,15 +53,18 @@ export const removal: readonly Case[] = [
     claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
     claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing.')
   }),
-  it('expecting a version, removes that state and no other', async ({ store, path, keep }) => {
+  it('expecting a version, removes that state and no other', async ({ store, path, content, keep, modes }) => {
     const first = await keep(1)
     const second = await keep(1, 2)
-    for (const version of [first.version, '']) {
-      const refused = await store.remove(path(1), { expect: { version }, mode: 'erase' })
+    const stale = [first.version, ''].flatMap((version) => modes.map((mode) => ({ expect: { version }, mode })))
+    for (const removal of stale) {
+      const refused = await store.remove(path(1), removal)
       claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
       const current = refused.outcome === 'conflict' ? refused.current : undefined
       const shown = claimResource(current, 'No state was returned.')
-      claimEqual(shown.version, second.version, 'A refused removal returns another state than the current one.')
+      const sentence = 'A refused removal returns another state than the current one.'
+      claimEqual(factsOf(shown), factsOf(second), sentence)
+      await claimContent(shown, content(2, 1), sentence)
     }
     claim(isResource(await store.read(path(1))), 'A refused removal removed the resource.')
     const done = await store.remove(path(1), { expect: { version: second.version }, mode: 'erase' })
@@ -88,6 +94,8 @@ export const removal: readonly Case[] = [
     const absent = await store.write(path(1), content(2, 1), { expect: 'absent' })
     claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
     await claimStored(store, path(1), content(2, 1), 'The new resource has other content.')
+    await remove(store, path(1))
+    claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing, also of an earlier removal.')
   }),
   it('remembers every tombstone, each with its own path, and not the last ones only', {
     needs: ['tombstones'],
@@ -128,13 +136,16 @@ export const removal: readonly Case[] = [
     for (const reader of [store, other]) await waitUntilGone(reader, path(1), late)
   }),
   it('forgets a tombstone after its retention', { needs: ['tombstones'] }, async ({ store, path, content, keep }) => {
-    for (const name of [1, 2, 3]) await keep(name)
-    await remove(store, path(3), 'tombstone', { retention: 20 })
+    for (const name of [1, 2, 3, 4]) await keep(name)
+    for (const name of [3, 4]) await remove(store, path(name), 'tombstone', { retention: 20 })
     const { version } = await keep(3)
+    await keep(4)
+    await remove(store, path(4), 'tombstone', { retention: 60_000 })
     await remove(store, path(1), 'tombstone', { retention: 20 })
     await remove(store, path(2), 'tombstone', { retention: 60_000 })
     await waitUntilGone(store, path(1), 'The tombstone outlived its retention of 20 ms.')
-    claim((await store.read(path(2))) !== undefined, 'A tombstone was forgotten before its retention was over.')
+    for (const name of [2, 4])
+      claim((await store.read(path(name))) !== undefined, 'A tombstone was forgotten before its retention was over.')
     const anew = claimResource(await store.read(path(3)), 'What was written at the path of a tombstone went with it.')
     claimEqual(anew.version, version, 'What was written at the path of a tombstone has changed with it.')
     const result = await store.write(path(1), content(3, 1), { expect: 'absent' })

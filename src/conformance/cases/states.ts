@@ -1,5 +1,6 @@
+import { isHttpError } from '../../core/errors.ts'
 import { type Expectation, isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readContent } from '../claims.ts'
 import { binary, create, createBytes, factsOf, named, put, readResource, remove, text, written } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
@@ -90,6 +91,18 @@ export const reading: readonly Case[] = [
       await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
     }
   }),
+  it('keeps a path of 2048 bytes, or refuses it with an HttpError below 500', { needs: ['paths'] }, async (bench) => {
+    const { store, path } = bench
+    const long = path('x'.repeat(2048 - path('').length))
+    try {
+      await put(store, long, text('long'))
+    } catch (error) {
+      const isRefused = isHttpError(error) && error.status < 500
+      claim(isRefused, `A path of 2048 bytes makes the store fail with ${String(error)}.`)
+      return
+    }
+    await claimStored(store, long, text('long'), 'A long path is taken for another one.')
+  }),
   it('gives another object for another state', async ({ store, path, keep }) => {
     let before: unknown
     for (const seed of [1, 2, 3]) {
@@ -99,6 +112,16 @@ export const reading: readonly Case[] = [
       claim(after !== before, sentence)
       before = after
     }
+  }),
+  it('gives states and pages that stay as they are, whatever is read afterwards', async (bench) => {
+    const { store, path, collection, content, keep } = bench
+    for (const name of [1, 2, 3]) await keep(name)
+    const [state, page] = [await store.read(path(1)), await store.list(collection, { limit: 1 })]
+    for (const name of [2, 3]) await store.read(path(name))
+    await store.list(collection, { limit: 3 })
+    await claimContent(state, content(1, 1), 'What a read has returned changes with the next one.')
+    claimEqual(page.items.length, 1, 'A page that was returned changes with the next one.')
+    await claimContent(page.items[0], content(1, 1), 'A page that was returned changes with the next one.')
   }),
   it('tells the same state, with all its facts, whether content is asked for or not', async (bench) => {
     const { store, path, content, keep, modes } = bench
@@ -122,6 +145,12 @@ export const reading: readonly Case[] = [
   }),
 ]
 
+/** Other texts that a careless comparison takes for this version. */
+function namesLike(version: string): string[] {
+  const changed = [version.toUpperCase(), version.toLowerCase()].filter((text) => text !== version)
+  return ['', ...changed, `0${version}`, `${version}.0`, `${version}x`]
+}
+
 /** Fails unless a write of the member 1 is refused, tells the current state, and changes nothing. */
 async function claimRefused({ store, path, content }: Bench, expect: Expectation, why: string): Promise<void> {
   const before = await store.read(path(1))
@@ -134,10 +163,13 @@ async function claimRefused({ store, path, content }: Bench, expect: Expectation
     claimEqual(after, undefined, 'A refused write has left something.')
     return
   }
-  const { version } = claimResource(before, 'The resource was not found.')
-  claimEqual(claimResource(after, 'A refused write removed it.').version, version, 'A refused write changed the state.')
+  const found = claimResource(before, 'The resource was not found.')
+  const { version } = claimResource(after, 'A refused write removed it.')
+  claimEqual(version, found.version, 'A refused write changed the state.')
   const shown = claimResource(current, 'A refused write does not return the current state.')
-  claimEqual(shown.version, version, 'A refused write returns another state than the current one.')
+  const sentence = 'A refused write returns another state than the current one.'
+  claimEqual(factsOf(shown), factsOf(found), sentence)
+  claimBytes(await readContent(shown), await readContent(found), sentence)
 }
 
 export const writing: readonly Case[] = [
@@ -183,7 +215,8 @@ export const writing: readonly Case[] = [
     claimEqual(result.outcome, 'replaced', 'The version was the current one, so the write had to happen.')
     const stale = { version: first.version }
     await claimRefused(bench, stale, 'A write that expected a version of the past happened.')
-    await claimRefused(bench, { version: '' }, 'A write that expected the empty version happened.')
+    for (const version of namesLike((await readResource(store, path(1))).version))
+      await claimRefused(bench, { version }, `A write that expected another version happened: ${version}.`)
     await claimStored(store, path(1), content(2, 1), 'The content is not that of the last write.')
   }),
   it('leaves other paths alone', async ({ store, path, keep }) => {

@@ -142,8 +142,6 @@ export interface WrittenRow {
   readonly changed: number
   readonly strong: boolean
   readonly was_state: number | null
-  readonly was_content_id: string | null
-  readonly is_released: boolean
   readonly next: number | null
 }
 
@@ -152,14 +150,12 @@ function decodeCreated([changed, strong]: Fields): Pick<WrittenRow, 'changed' | 
   return { changed: Number(changed), strong: strong === 't' }
 }
 
-/** A row of {@link WRITTEN_FACTS}, `is_released` and `next`. */
-function decodeWritten([changed, strong, was, content, isReleased, next]: Fields): WrittenRow {
+/** A row of {@link WRITTEN_FACTS} and `next`. */
+function decodeWritten([changed, strong, was, next]: Fields): WrittenRow {
   return {
     changed: Number(changed),
     strong: strong === 't',
     was_state: was === null ? null : Number(was),
-    was_content_id: content!,
-    is_released: isReleased === 't',
     next: next === null ? null : Number(next),
   }
 }

@@ -101,10 +101,6 @@ export function createPostgresStates(
 ): PostgresStates {
   const grace = toCountable(settings.grace)
 
-  async function release(run: RunStatement, id: string | number | null): Promise<void> {
-    await run(statements.releaseContent, [id, grace])
-  }
-
   return {
     async read(path, options = {}) {
       const statement = options.metadataOnly ? statements.readFacts : statements.readState
@@ -141,7 +137,6 @@ export function createPostgresStates(
       const [row] = await run<WrittenRow>(statement, [...values, ...indexed])
       if (row === undefined) return undefined
       if (taken.id !== undefined) await contents.link(run, taken.id)
-      if (!row.is_released) await release(run, row.was_content_id)
       return {
         outcome: row.was_state === LIVE ? 'replaced' : 'created',
         resource: createResource(path, version, content, taken, row),
@@ -178,12 +173,7 @@ export function createPostgresStates(
       const range = rangeBelow(path).map((key) => Buffer.from(key))
       // What each step waited for may have added rows further below, which the step did not see.
       for (let level = 0, isDone = false; !isDone && level < MOST_LEVELS; level++) {
-        const rows = await run<{ content_id: string | null }>(statements.removeBelow, [...range, nextVersion(), grace])
-        isDone = true
-        for (const { content_id: id } of rows) {
-          if (id === null) isDone = false
-          else await release(run, id)
-        }
+        isDone = (await run(statements.removeBelow, [...range, nextVersion(), grace])).length === 0
       }
     },
 
@@ -196,9 +186,7 @@ export function createPostgresStates(
       ]
       if (mode === 'hide') return (await run<DatedRow>(statements.hideState, values))[0]
       values.push(mode === 'erase' ? 0 : toCountable(retention), grace)
-      const [row] = await run<DatedRow & { is_released: boolean }>(statements.removeState, values)
-      if (row?.is_released === false) await release(run, row.content_id)
-      return row
+      return (await run<DatedRow>(statements.removeState, values))[0]
     },
   }
 }

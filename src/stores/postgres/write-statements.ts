@@ -20,8 +20,8 @@ export const CONTENT = "encode(content, 'base64') AS content"
 /** The date of a state that follows another one. */
 const DATED = `changed = GREATEST(s.changed, ${WRITTEN}), strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
 
-/** The columns of a {@link WrittenRow}, but the last two. */
-const WRITTEN_FACTS = 'changed, strong, was_state, was_content_id'
+/** The columns of a {@link WrittenRow}, but the last. */
+const WRITTEN_FACTS = 'changed, strong, was_state'
 
 /** Which rows `putState` may replace: those whose state is at least this. */
 export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
@@ -66,7 +66,6 @@ function writePuts(
 ): Readonly<Record<PutStatementName, string>> {
   const states = `${prefix}states`
   const counters = `${prefix}counters`
-  const contents = `${prefix}contents`
 
   const indexedAt = (name: PutStatementName) =>
     first === undefined ? NOT_INDEXED : { by: `$${first[name]}::text`, values: `$${first[name] + 1}::text` }
@@ -85,7 +84,7 @@ function writePuts(
   // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace, $11 SHA-256; in all of them.
   const replaced = (name: PutStatementName) => `${REWRITTEN}, content_id = $8, content = $9, sha256 = $11,
     indexed_by = ${indexedAt(name).by}, indexed = ${indexedAt(name).values}, was_content_id = s.content_id`
-  const returned = `RETURNING ${WRITTEN_FACTS}, collection, sort_key`
+  const returned = `RETURNING ${WRITTEN_FACTS}, was_content_id, collection, sort_key`
   const insert = (name: PutStatementName) => `INSERT INTO ${states} AS s (path, collection, sort_key, state, version,
     revision, changed, strong, expires, size, content_type, content_encoding, content_language, filename, content_id,
     content, sha256, indexed_by, indexed) VALUES ($1::bytea, $12::bytea, $13::bytea, ${LIVE}, $2::text, $2::text,
@@ -94,28 +93,25 @@ function writePuts(
     WHERE s.state >= $14::smallint ${returned}`
   const update = `UPDATE ${states} AS s SET ${replaced('replaceState')}
     WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($12::text IS NULL OR s.version = $12) ${returned}`
-  // The content that is not shown any more goes to the sweep in the same step.
-  const released = `released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $10::bigint FROM put
-    WHERE c.id = put.was_content_id RETURNING 1)`
+  const released = releasing(prefix, 'was_content_id', 'put', '$10')
   const raised = `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL
     ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)`
   const insertNew = `INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed)`
   const unlessThere = 'ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key'
   const alone = indexedAt('createState')
   const beside = indexedAt('createBeside')
-  const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
 
   return {
     /** $12 collection, $13 sort key, $14 which states may be replaced. */
     putState: `WITH put AS (${insert('putState')}), ${released}${entryAt('putState')}
-      SELECT ${result}, NULL AS next FROM put`,
+      SELECT ${WRITTEN_FACTS}, NULL AS next FROM put`,
     /** $15 as well: the value to which the counter of the collection is raised. */
     putNamed: `WITH put AS (${insert('putNamed')}), ${released}, ${raised}${entryAt('putNamed')}
-      SELECT ${result}, COALESCE((SELECT max(next) FROM raised),
+      SELECT ${WRITTEN_FACTS}, COALESCE((SELECT max(next) FROM raised),
       (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
     /** $12 the version to replace, or null. */
     replaceState: `WITH put AS (${update}), ${released}${entryAt('replaceState')}
-      SELECT ${result}, NULL AS next FROM put`,
+      SELECT ${WRITTEN_FACTS}, NULL AS next FROM put`,
 
     /** A new path of small content. $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content, $9 collection, $10 sort key. */
     createState: `WITH put AS (${insertNew} VALUES (${written(1)}, ${alone.by}, ${alone.values}) ${unlessThere})
@@ -135,14 +131,17 @@ function writePuts(
   }
 }
 
-/** Content that was begun after this statement saw the database has escaped it. */
-function isReleased(id: string): string {
-  return `(${id} IS NULL OR EXISTS (SELECT 1 FROM released)) AS is_released`
+/**
+ * Gives content that is not shown any more to the sweep, in the same step. Its row may have been added after this statement saw
+ * the database, so it is the conflict that finds it.
+ */
+function releasing(prefix: string, column: string, rows: string, grace: string): string {
+  return `released AS (INSERT INTO ${prefix}contents SELECT DISTINCT ${column}, ${NOW} + ${grace}::bigint FROM ${rows}
+    WHERE ${column} IS NOT NULL ON CONFLICT (id) DO UPDATE SET expires = excluded.expires)`
 }
 
 function writeRemovals(prefix: string) {
   const states = `${prefix}states`
-  const contents = `${prefix}contents`
   // FOR UPDATE reads the row as it is once the lock is held, and the update then changes that one.
   const dropping = (changes: string) => `WITH old AS (SELECT ${FACTS}, ${CONTENT}, path AS key FROM ${states}
     WHERE path = $1::bytea AND state <= $4::smallint AND ($2::text IS NULL OR version = $2) FOR UPDATE),
@@ -156,14 +155,11 @@ function writeRemovals(prefix: string) {
     hideState: `${dropping(`state = ${HIDDEN}, ${dated}`)} SELECT * FROM old`,
     /** $5 milliseconds until the tombstone is forgotten, $6 grace, as well. */
     removeState: `${dropping(`${emptied}, expires = ${NOW} + $5::bigint`)},
-      released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $6::bigint FROM old WHERE c.id = old.content_id RETURNING 1)
-      SELECT old.*, ${isReleased('old.content_id')} FROM old`,
-    /** Between $1 and $2, without a trace; $3 the new version, $4 grace. Gives what has escaped, and null where rows were there. */
+      ${releasing(prefix, 'content_id', 'old', '$6')} SELECT * FROM old`,
+    /** Between $1 and $2, without a trace; $3 the new version, $4 grace. Gives a row where some were there. */
     removeBelow: `WITH old AS (SELECT path AS key, content_id FROM ${states} WHERE path >= $1::bytea AND path < $2::bytea
       AND (state <> ${REMOVED} OR expires > ${NOW}) FOR UPDATE),
       dropped AS (UPDATE ${states} AS s SET ${emptied}, expires = ${NOW} FROM old WHERE s.path = old.key RETURNING 1),
-      released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $4::bigint FROM old WHERE c.id = old.content_id
-      RETURNING c.id) SELECT content_id FROM old WHERE content_id IS NOT NULL
-      AND content_id NOT IN (SELECT id FROM released) UNION ALL (SELECT NULL FROM old LIMIT 1)`,
+      ${releasing(prefix, 'content_id', 'old', '$4')} SELECT 1 FROM old LIMIT 1`,
   }
 }
