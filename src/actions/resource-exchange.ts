@@ -17,6 +17,7 @@ import type { Action, Route } from './route.ts'
 import type { Scope } from './scope.ts'
 
 const NO_PREFERENCES: Preferences = Object.freeze({})
+const NO_PARAMS = readParams('', '')
 
 /** What a service says about all its exchanges. */
 export interface ExchangeSettings {
@@ -135,9 +136,10 @@ export class ResourceExchange extends Exchange {
     return method === 'DELETE' && deleteResponse === 'representation' && this.preferences.return !== 'minimal'
   }
 
-  // Few requests ask for the values in their path.
+  // Few requests ask for the values in their path. Hooks for errors are called where no definition is for it as well.
   override get params(): Readonly<Record<string, string>> {
-    return (this.#params ??= readParams(this.route.pattern, this.path))
+    const { pattern } = this
+    return pattern === undefined ? NO_PARAMS : (this.#params ??= readParams(pattern, this.path))
   }
 }
 
