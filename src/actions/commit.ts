@@ -1,7 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import { isExpected } from '../stores/new-state.ts'
 import {
   type Content,
@@ -14,6 +13,7 @@ import {
   type ResourceStore,
   type StoredResource,
   type StoredState,
+  UntilLeft,
   type WriteConflict,
   type WriteOptions,
   type WriteResult,
@@ -126,6 +126,7 @@ export interface Beside {
 
 /**
  * Writes a path and what its outbox gives in one atomic step, and announces the change once it is committed.
+ * @param options made for this call: they get what is written beside the path
  * @param change `undefined` where no hook sees changes
  * @throws HttpError 409 where a path of the outbox must be absent and is not
  */
@@ -138,16 +139,16 @@ export function writeChange(
   beside?: Beside,
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
-  let own = options
   if (outbox !== undefined || beside !== undefined) {
-    const { related = [], expect, requires, signal } = options
+    const { related = NOTHING } = options
     const relatedTo = (state: NewState): readonly RelatedWrite[] => {
       const others = beside === undefined ? related : [...related, ...beside.writes(state)]
       return outbox === undefined ? others : [...others, ...outbox(path, foresee(path, content, state))]
     }
-    own = { expect, requires, relatedTo, ...(signal && { signal }) }
+    // Not copied: the signal would be made, which costs a sixth of a small PUT.
+    Object.assign(options, { related: undefined, relatedTo })
   }
-  const written = store.write(path, content, own)
+  const written = store.write(path, content, options)
   if (change === undefined) return written
   return andThen(written, (result) => {
     if (result.outcome === 'conflict') return judgeConflict(result, options.expect, beside?.absent)
@@ -159,6 +160,7 @@ export function writeChange(
 
 /**
  * Removes the state that the hooks are shown, and writes what the outbox gives in the same atomic step.
+ * @param options made for this call: they get what is written beside the removal
  * @throws HttpError 409 where a path of the outbox must be absent and is not
  */
 export function removeChange(
@@ -167,9 +169,8 @@ export function removeChange(
   options: RemoveOptions,
   change: PendingChange,
 ): MaybePromise<RemoveResult> {
-  const relatedWrites = change.writes?.(path, undefined) ?? []
-  const { related = [], mode, retention, below = false, signal } = options
-  const own = { expect: { version }, related, mode, retention, below, relatedWrites, ...(signal && { signal }) }
+  const relatedWrites = change.writes?.(path, undefined) ?? NOTHING
+  const own = Object.assign(options, { expect: { version }, relatedWrites })
   return andThen(store.remove(path, own), (result) => {
     if (result.outcome === 'conflict') return judgeConflict(result, own.expect, undefined)
     if (result.outcome === 'removed') change.commit(path, undefined)

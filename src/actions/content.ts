@@ -1,6 +1,6 @@
 import { decodeStream } from '../body-types/content-coding.ts'
 import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body-types/json.ts'
-import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
+import { tooLarge } from '../body-types/limits.ts'
 import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { readUpTo } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -15,7 +15,7 @@ import {
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { readLanguages } from '../protocol/content-language.ts'
 import { withoutCharset, withUtf8 } from '../protocol/media-type.ts'
-import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
+import { type Content, isStaged, type StagedBody } from '../stores/types.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -133,20 +133,17 @@ export interface TakenContent {
 }
 
 /** Takes in small content that is at hand. @throws HttpError 413 above what a store that stages nothing may be given */
-export function holdSmall(body: Uint8Array, limits: BodyLimits, store: ResourceStore): TakenContent {
+export function holdSmall({ route }: ResourceExchange, body: Uint8Array): TakenContent {
+  const { limits, store } = route.context
   if (store.stage === undefined && body.length > limits.bodySize) throw tooLarge(limits.bodySize)
   return { body, size: body.length }
 }
 
 /** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
-export async function readSmall(
-  source: AsyncIterable<Uint8Array>,
-  limits: BodyLimits,
-  store: ResourceStore,
-  signal: AbortSignal,
-): Promise<TakenContent> {
+export async function readSmall(exchange: ResourceExchange, source: AsyncIterable<Uint8Array>): Promise<TakenContent> {
+  const { limits, store } = exchange.route.context
   const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
-  const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal })
+  const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal: exchange.signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
@@ -164,7 +161,7 @@ export interface Proposal {
  */
 export async function readRawContent(exchange: ResourceExchange): Promise<Proposal> {
   const isVerbatim = isAsSent(exchange)
-  const { limits, store } = exchange.route.context
+  const { limits } = exchange.route.context
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = exchange.hasJson
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
@@ -186,7 +183,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   // A hidden state is restored where no other client has done so first.
   const isCompared = isConditional || hidden !== undefined || keyed !== undefined || route.conflict !== undefined
   const mayRetry = isCompared || route.hasParent || route.observesChanges
-  const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
+  const body = mayRetry ? (await readSmall(exchange, content)).body : content
   return { content: contentOf(exchange, body), isVerbatim }
 }
 

@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   isLargeBody,
@@ -9,6 +8,7 @@ import {
   type RemoveResult,
   type StoredResource,
   splitPath,
+  UntilLeft,
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, removeChange } from './commit.ts'

@@ -2,7 +2,7 @@ import { createHash, type Hash, hash as hashOf } from 'node:crypto'
 import type { FilePart, FormField } from '../body-types/form.ts'
 import { collectWhole } from '../core/byte-blocks.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
-import { isLargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
+import { isLargeBody, type LargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
 
 /** The collection of the records. Without a slash in front, so that no pattern of a definition lists them. */
 export const RECORDS = 'idempotency'
@@ -54,16 +54,20 @@ export function formatRecord(reply: Reply, expires: number, fingerprint: string)
   return `${JSON.stringify(facts)}\n${reply.body === undefined ? '' : decode(reply.body as SmallBody)}`
 }
 
-/** Reads a record. @param signal ends the wait for one that the store keeps in pieces */
-export async function readRecord(resource: StoredResource, signal: AbortSignal | undefined): Promise<FirstAnswer> {
-  const { body, size } = resource
-  const text = isLargeBody(body)
-    ? decode(await collectWhole(body.open(0, size - 1, signal && { signal }), size, signal))
-    : decode(body)
+/** Reads a record. @param request whose end ends the wait for one that the store keeps in pieces */
+export async function readRecord(
+  { body, size }: StoredResource,
+  request: { readonly signal: AbortSignal } | undefined,
+): Promise<FirstAnswer> {
+  const text = decode(isLargeBody(body) ? await readLarge(body, size, request?.signal) : body)
   const end = text.indexOf('\n')
   const { expires, fingerprint, status, headers, hasContent } = JSON.parse(text.slice(0, end))
   const content = hasContent === true ? text.slice(end + 1) : undefined
   return { expires: expires ?? Number.POSITIVE_INFINITY, fingerprint, status, headers, content }
+}
+
+function readLarge(body: LargeBody, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  return collectWhole(body.open(0, length - 1, signal && { signal }), length, signal)
 }
 
 /** How many bytes of a record tell when it expires. */
@@ -72,10 +76,8 @@ const HEAD = 64
 /** When a record expires, without reading more of it than its beginning. */
 export async function readExpiry({ body, size }: StoredResource): Promise<number> {
   const length = Math.min(HEAD, size)
-  const head = isLargeBody(body)
-    ? decode(await collectWhole(body.open(0, length - 1), length, undefined))
-    : decode(typeof body === 'string' ? body.slice(0, HEAD) : body.subarray(0, HEAD))
-  const expires = /^\{"expires":(\d+)/.exec(head)?.[1]
+  const head = isLargeBody(body) ? await readLarge(body, length, undefined) : body.slice(0, HEAD)
+  const expires = /^\{"expires":(\d+)/.exec(decode(head))?.[1]
   return expires === undefined ? Number.POSITIVE_INFINITY : Number(expires)
 }
 

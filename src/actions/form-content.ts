@@ -52,7 +52,7 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
       if (part.kind === 'field') form.addField(part)
       else {
         form.expect(part)
-        form.addFile(part, holdSmall(part.content, form.limits, form.store))
+        form.addFile(part, holdSmall(exchange, part.content))
         form.fingerprint?.addFile(part, part.content)
       }
     }
@@ -70,7 +70,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       else {
         form.expect(part)
         const content = form.fingerprint?.tapFile(part) ?? part.content
-        const taken = await readSmall(content, form.limits, form.store, exchange.signal)
+        const taken = await readSmall(exchange, content)
         bodies.push(taken.body)
         form.addFile(part, taken)
       }
@@ -88,13 +88,11 @@ type FormFile = MemberFile & { readonly summary: JsonValue | undefined }
 
 /** What has come of a form. */
 function createForm(exchange: ResourceExchange) {
-  const { store } = exchange.route.context
   const collection = exchange.route.collection!
   const fingerprint = exchange.keyed?.fingerprint
   const fields: FormField[] = []
   const files: FormFile[] = []
   return {
-    store,
     limits: collection.formLimits,
     fingerprint,
     addField(field: FormField) {

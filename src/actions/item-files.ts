@@ -9,7 +9,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
 import { checkReading } from './authorization.ts'
 import { beginChange } from './changes.ts'
-import { commit, writeChange } from './commit.ts'
+import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileFacts, FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
@@ -90,9 +90,8 @@ type Attempted = Stored | { readonly outcome: 'conflict'; readonly current: Stor
  */
 export function createFileReplacement({ describe }: FileOptions): (exchange: ResourceExchange) => Promise<Reply> {
   return async function putFile(exchange) {
-    const { limits, store } = exchange.route.context
     const limit = exchange.action.content!.limit(exchange.contentType)
-    const taken = await readSmall(streamContent(exchange, limit), limits, store, exchange.signal)
+    const taken = await readSmall(exchange, streamContent(exchange, limit))
     try {
       const { outcome } = await commit(exchange, (exchange) => attempt(exchange, taken, describe), undefined)
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
@@ -110,7 +109,7 @@ async function attempt(
   { body, size }: TakenContent,
   describe: FileOptions['describe'],
 ): Promise<Attempted> {
-  const { route, storePath, signal, current } = exchange
+  const { route, storePath, current } = exchange
   const { store, limits, findRoute } = route.context
   const requires = await requireParent(exchange)
   // A form may have made it larger than what is taken at once.
@@ -133,7 +132,8 @@ async function attempt(
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
   const content = indexContent(own, item.path, plain, value)
   await checkConflict(exchange, item.path, content, item, own)
-  const options = { expect: { version: item.version }, requires, related: [file], signal }
+  const insist = new WriteUntilLeft(exchange, { version: item.version }, requires)
+  const options = Object.assign(insist, { related: [file] })
   const written = await writeChange(store, item.path, content, options, change)
   if (written.outcome !== 'conflict') return { outcome: current === undefined ? 'created' : 'replaced' }
   if (written.missing !== undefined) return written

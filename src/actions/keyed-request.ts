@@ -134,7 +134,7 @@ function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
  */
 export async function repeatAnswer(exchange: ResourceExchange, resource: StoredResource): Promise<Reply | undefined> {
   const { store, now } = exchange.route.context
-  const first = await readRecord(resource, exchange.signal)
+  const first = await readRecord(resource, exchange)
   if (first.expires <= now()) {
     await store.remove(resource.path, { expect: { version: resource.version }, mode: 'erase', signal: exchange.signal })
     return undefined

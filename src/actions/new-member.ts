@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import {
   type Content,
   type CreateOptions,
@@ -9,6 +8,7 @@ import {
   type NewState,
   type RelatedWrite,
   type StoredResource,
+  UntilLeft,
 } from '../stores/types.ts'
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'

@@ -1,8 +1,14 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT, sliceText } from '../core/reply.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import type { ListQuery } from '../stores/lists.ts'
-import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import {
+  isResource,
+  type ListOptions,
+  type Page,
+  type ResourceStore,
+  type StoredResource,
+  UntilLeft,
+} from '../stores/types.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import { replyBodyOf } from './stored-content.ts'
 

@@ -159,7 +159,7 @@ function recordUnchanged(exchange: ResourceExchange, resource: StoredResource): 
   if (exchange.keyed === undefined) return { outcome: 'unchanged', resource }
   const { reply, write } = recordAnswer(exchange, createReply(exchange, { outcome: 'unchanged', resource }))
   const { store } = exchange.route.context
-  const recorded = store.write(write.path, write.content, { expect: 'absent', signal: exchange.signal })
+  const recorded = store.write(write.path, write.content, new WriteUntilLeft(exchange, 'absent', undefined))
   return andThen(recorded, (result): MaybePromise<Patched> => {
     if (result.outcome !== 'conflict') return { outcome: 'answered', reply }
     return answerOfWinner(exchange, result.current as StoredResource).then((reply) => ({ outcome: 'answered', reply }))

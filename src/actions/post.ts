@@ -15,10 +15,11 @@ import {
   type StoredResource,
   splitPath,
   type WriteConflict,
+  type WriteOptions,
   type WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
-import { judgeConflict } from './commit.ts'
+import { judgeConflict, WriteUntilLeft } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
 import { repeatAnswer } from './keyed-request.ts'
@@ -172,11 +173,11 @@ function write(
   const name = randomUUID()
   const own = content(name)
   const namesState = keyed !== undefined || outbox !== undefined
-  const others = namesState ? { relatedTo: (state: NewState) => related(name, state) } : { related: related(name) }
-  const written = context.store.write(memberPath(path, name), own, {
-    ...{ expect: 'absent', requires, signal: exchange.signal },
-    ...others,
-  })
+  const others = namesState
+    ? { related: undefined, relatedTo: (state: NewState) => related(name, state) }
+    : { related: related(name) }
+  const options: WriteOptions = Object.assign(new WriteUntilLeft(exchange, 'absent', requires), others)
+  const written = context.store.write(memberPath(path, name), own, options)
   return andThen(written, (result) => {
     const isOther = result.outcome === 'conflict' && (result.missing ?? result.related) !== undefined
     if (isOther || result.outcome === 'created') return result

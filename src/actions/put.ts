@@ -3,29 +3,21 @@ import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../co
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import {
-  type Content,
-  type Expectation,
-  isStaged,
-  nameOf,
-  type StoredResource,
-  type WriteResult,
-} from '../stores/types.ts'
-import { recheckAbsence, requireAuthorization } from './authorization.ts'
+import { type Content, isStaged, nameOf, type StoredResource, type WriteResult } from '../stores/types.ts'
+import { recheckAbsence } from './authorization.ts'
 import { beginRequestedChange } from './changes.ts'
 import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit.ts'
-import { checkConditions, expectationOf, performForeseen } from './conditions.ts'
+import { expectationOf, performForeseen } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import { appliedPreferences, ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { textOf } from './resource-view.ts'
-import { readInScope, refuseTaken } from './scope.ts'
 import { addProperties, propertiesOfServer, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { requirePresent, setState } from './state.ts'
+import { requirePresent } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
 import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
 
@@ -72,7 +64,7 @@ async function putItem(exchange: ResourceExchange, document: Document, owned: Js
       const complete = await completeItem(exchange, item, seen.resource)
       const stamped = await stampReplacement(exchange, complete, seen)
       proposal = proposeDocument(exchange, addProperties(stamped, owned))
-      return attempt(exchange, proposal.content, seen)
+      return attemptOver(exchange, proposal.content, seen)
     },
     undefined,
   )
@@ -142,55 +134,44 @@ function requireTargetId({ route, storePath }: ResourceExchange, value: JsonValu
   })
 }
 
-/** @param seen the one state that may be replaced; default: what the conditions and `authorize` leave */
-function attempt(exchange: ResourceExchange, content: Content, seen?: SeenState): MaybePromise<WriteResult> {
-  const { route } = exchange
-  if (seen === undefined && route.observesChanges) {
-    return andThen(readSeenState(exchange), (seen) =>
-      seen === undefined ? { outcome: 'conflict', current: exchange.state } : attempt(exchange, content, seen),
-    )
+/** Replaces the state, after the hooks that want to see it before. */
+function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+  const { observesChanges, conflict, deletion } = exchange.route
+  if (!observesChanges && conflict === undefined) {
+    return deletion === 'soft' ? attemptOver(exchange, content, undefined) : replace(exchange, content, undefined)
   }
-  if (route.conflict !== undefined) {
-    return andThen(expectNoConflict(exchange, content), (expect) => replace(exchange, content, expect, seen))
-  }
-  if (route.deletion !== 'soft') return replace(exchange, content, expectationOf(exchange), seen)
-  return andThen(recheckAbsence(exchange), () => replace(exchange, content, expectationOf(exchange), seen))
+  return andThen(readSeenState(exchange), (seen) =>
+    seen === undefined ? { outcome: 'conflict', current: exchange.state } : attemptOver(exchange, content, seen),
+  )
 }
 
-function replace(
+/** @param seen the one state that may be replaced; `undefined`: what the conditions and `authorize` leave */
+function attemptOver(
   exchange: ResourceExchange,
   content: Content,
-  expect: Expectation,
   seen: SeenState | undefined,
 ): MaybePromise<WriteResult> {
+  const { conflict, deletion } = exchange.route
+  const shown = seen?.resource?.hidden === true ? undefined : seen?.resource
+  const checked = conflict && checkConflict(exchange, exchange.storePath, content, shown)
+  return andThen(checked, () =>
+    deletion === 'soft'
+      ? andThen(recheckAbsence(exchange), () => replace(exchange, content, seen))
+      : replace(exchange, content, seen),
+  )
+}
+
+function replace(exchange: ResourceExchange, content: Content, seen: SeenState | undefined): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
   const replaced = seen === undefined ? (exchange.current ?? exchange.hidden) : seen.resource
   // It may have been removed while the content arrived.
   if (!route.createsByPut && exchange.foreseenVersion === undefined && replaced === undefined) requirePresent(exchange)
   const write = (requires: string | undefined): MaybePromise<WriteResult> => {
     const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
-    const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, requires)
+    const options = new WriteUntilLeft(exchange, seen?.expect ?? expectationOf(exchange), requires)
     return writeChange(route.context.store, storePath, content, options, change)
   }
   return andThen(requireParent(exchange), write)
-}
-
-/** Asks the definition about a conflict. @returns the state that was seen: the write insists on it */
-function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePromise<Expectation> {
-  const { storePath } = exchange
-  // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, {})), (state) => {
-    refuseTaken(exchange)
-    // It may be another state than the one that was judged.
-    setState(exchange, state)
-    return andThen(requireAuthorization(exchange), () => {
-      checkConditions(exchange)
-      const { current } = exchange
-      return andThen(checkConflict(exchange, storePath, content, current), () =>
-        current === undefined ? 'absent' : { version: current.version },
-      )
-    })
-  })
 }
 
 /** Whether the content is stored as it was sent: a store of rows may keep the same values in other bytes. */

@@ -4,19 +4,19 @@ import { readConditions } from '../core/fields.ts'
 import { findExchange } from '../core/node-handler.ts'
 import type { AddressFinder } from '../core/peer.ts'
 import type { Place } from '../core/place.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
 import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import type { Page, ReadOptions, StoredResource, StoredState } from '../stores/types.ts'
+import { type Page, type ReadOptions, type StoredResource, type StoredState, UntilLeft } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
 import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
 import type { Scope } from './scope.ts'
 
 const NO_PREFERENCES: Preferences = Object.freeze({})
+const NO_PARAMS = readParams('', '')
 
 /** What a service says about all its exchanges. */
 export interface ExchangeSettings {
@@ -135,9 +135,10 @@ export class ResourceExchange extends Exchange {
     return method === 'DELETE' && deleteResponse === 'representation' && this.preferences.return !== 'minimal'
   }
 
-  // Few requests ask for the values in their path.
+  // Few requests ask for the values in their path. Hooks for errors are called where no definition is for it as well.
   override get params(): Readonly<Record<string, string>> {
-    return (this.#params ??= readParams(this.route.pattern, this.path))
+    const { pattern } = this
+    return pattern === undefined ? NO_PARAMS : (this.#params ??= readParams(pattern, this.path))
   }
 }
 

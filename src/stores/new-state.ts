@@ -1,5 +1,6 @@
 /** How a state comes to be, in every store: when a write may happen, and the version, the date and the resource that it makes. */
 
+import { Buffer, isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { Content, ContentFields, Expectation, LargeBody, SmallBody, StoredResource } from './types.ts'
 
@@ -80,4 +81,13 @@ export function createResource(
     resource.indexed = { index: { version: indexed.index.version }, values: { ...indexed.values } }
   }
   return resource
+}
+
+/** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
+const TEXT_LIMIT = 16 * 1024
+
+/** Small ASCII content as text; `undefined` for what stays bytes. */
+export function readAsText(bytes: Uint8Array): string | undefined {
+  if (bytes.length > TEXT_LIMIT || !isAscii(bytes)) return undefined
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }

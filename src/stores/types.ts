@@ -12,9 +12,9 @@
  * interfaces apply the rules of the contract.
  */
 
-import { Buffer, isAscii } from 'node:buffer'
+import { Buffer } from 'node:buffer'
+import type { Exchange } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { UntilLeft } from '../core/until-left.ts'
 import type { CollectionIndex, IndexedValues, ListOptions, Page } from './lists.ts'
 import type {
   Content,
@@ -158,9 +158,6 @@ export interface Abortable {
 
 const SLASH = 0x2f
 
-/** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
-const TEXT_LIMIT = 16 * 1024
-
 /** Whether `read` found a resource. */
 export function isResource(state: StoredState): state is StoredResource {
   // What a prototype has does not count; to ask for that alone costs 120 instructions each time.
@@ -180,12 +177,6 @@ export function isStaged(body: Content['body']): body is StagedBody {
 /** Length of small content in bytes. */
 export function sizeOf(body: SmallBody): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length
-}
-
-/** Small ASCII content as text; `undefined` for what stays bytes. */
-export function readAsText(bytes: Uint8Array): string | undefined {
-  if (bytes.length > TEXT_LIMIT || !isAscii(bytes)) return undefined
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }
 
 export function memberPath(collection: string, name: string): string {
@@ -214,6 +205,28 @@ export function parseIntegerName(name: string): number | undefined {
     value = value * 10 + digit
   }
   return Number.isSafeInteger(value) ? value : undefined
+}
+
+/**
+ * Options of a store call that ends when the client has left. The signal is made when it is first read: it costs 29,000
+ * instructions, a sixth of a small PUT, and a store that answers at once does not need it. A class: an object literal with
+ * a getter has a hidden class of its own, which made a GET cost 1.7 times as much.
+ */
+export class UntilLeft {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  /** What `signal.aborted` would say. */
+  get isAborted(): boolean {
+    return this.#exchange.hasLeft
+  }
 }
 
 /** Whether a call was aborted before it began. Options of the service tell it without making their signal. */

@@ -1,11 +1,15 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import type { RequestEvent } from '../../src/core/diagnostics.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
 import type { Reply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, singleton } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { hosts, type RunningHost, startHost } from '../support/hosts.ts'
 import { serve } from './serve.ts'
 
@@ -132,6 +136,34 @@ describe('formatError', () => {
     const answer = fetch(`http://127.0.0.1:${port}/nothing`, { signal: AbortSignal.timeout(20_000) })
     await expect(answer).rejects.toThrow('fetch failed')
   })
+
+  it.each(['plain', 'Fastify'])(
+    'sees no values in a path that no definition is for, or that is malformed; nor does an event, on %s',
+    async (host) => {
+      const seen: unknown[] = []
+      const see = ({ params, pattern }: Exchange): number => seen.push([{ ...params }, pattern])
+      const listen = (message: unknown): void => void see((message as RequestEvent).exchange)
+      subscribe('http-resource-service:request', listen)
+      closeAfterTest(async () => unsubscribe('http-resource-service:request', listen))
+      const formatError = ({ status }: HttpError, exchange: Exchange): Reply => {
+        see(exchange)
+        return { status, headers: NO_STORE }
+      }
+      const resources = { '/notes': collection() }
+      const service = createResourceService(memoryStore(), { resources, formatError, fallthrough: false })
+      const server = await startHost(host, service)
+      running.push(server)
+      for (const [path, status, ...known] of [
+        ['/nothing', 404, {}, undefined],
+        ['/notes/%00', 400, {}, undefined],
+        ['/notes/7', 404, { id: '7' }, '/notes/{id}'],
+      ] as const) {
+        seen.length = 0
+        expect((await server.send({ path })).status).toBe(status)
+        expect(seen).toEqual([known, known])
+      }
+    },
+  )
 
   it('does not lose WWW-Authenticate, Allow and Retry-After (RFC 9110 §11.6.1, §15.5.6, §10.2.3)', async () => {
     const store = memoryStore()

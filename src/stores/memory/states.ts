@@ -1,7 +1,14 @@
 import { Buffer } from 'node:buffer'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex } from '../lists.ts'
-import { createResource, createVersions, type Description, decideChange, type StoredContent } from '../new-state.ts'
+import {
+  createResource,
+  createVersions,
+  type Description,
+  decideChange,
+  readAsText,
+  type StoredContent,
+} from '../new-state.ts'
 import { collectBlocks, untilAborted } from '../streams.ts'
 import {
   type Abortable,
@@ -12,7 +19,6 @@ import {
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
-  readAsText,
   type StagedBody,
   type StoredResource,
   type StoredState,

@@ -1,7 +1,7 @@
 /** The rows of the tables of states, in every database: their columns, and how values, paths and names are kept in them. */
 
 import type { IndexedValues, Page } from '../lists.ts'
-import { isExpected, type MutableResource } from '../new-state.ts'
+import { isExpected, type MutableResource, readAsText } from '../new-state.ts'
 import {
   type ContentFields,
   type LargeBody,
@@ -10,7 +10,6 @@ import {
   type ReadOptions,
   type RemoveOptions,
   type RemoveResult,
-  readAsText,
   type SmallBody,
   type StoredResource,
   type StoredState,

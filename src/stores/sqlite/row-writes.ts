@@ -1,4 +1,4 @@
-import { type Change, createResource, type Description, decideChange } from '../new-state.ts'
+import { type Change, createResource, type Description, decideChange, readAsText } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/dialect.ts'
 import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
@@ -7,7 +7,6 @@ import {
   parseIntegerName,
   type RelatedWrite,
   type RemoveOptions,
-  readAsText,
   type StoredResource,
   splitPath,
 } from '../types.ts'
