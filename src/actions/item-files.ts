@@ -48,9 +48,9 @@ export function summarizeFile(describe: FileOptions['describe'], facts: FileFact
 
 /** @throws HttpError 422 */
 export async function validateItemContent(exchange: ResourceExchange, document: Document): Promise<ItemContent> {
-  const names = fileNamesOf(exchange.route)
-  const given = splitProperties(document.value, names).owned
-  return { document: await validateItem(document, exchange.route, unknownMembers(exchange), names), given }
+  const { route } = exchange
+  const given = splitProperties(document.value, fileNamesOf(route)).owned
+  return { document: await validateItem(document, route, unknownMembers(exchange), keptNamesOf(route)), given }
 }
 
 /**

@@ -107,9 +107,9 @@ export function newMemberOf(
       taken: files.map(({ content }) => content),
     }
   }
-  return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
+  const kept = [...names, ...scopeNamesOf(route)]
+  return andThen(validateItem(own, rules, unknownMembers(exchange), kept), (validated) => {
     if (route.beforeWrite === undefined) return make(validated, true)
-    const kept = [...names, ...scopeNamesOf(exchange.route)]
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
     const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
