@@ -22,10 +22,10 @@ import {
   type TakenContent,
 } from './content.ts'
 import { summarizeFile } from './item-files.ts'
-import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
+import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import type { CollectionFacts, Route } from './route.ts'
+import type { CollectionFacts } from './route.ts'
 import { scopeNamesOf } from './server-properties.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
@@ -102,7 +102,7 @@ function createForm(exchange: ResourceExchange) {
       fields.push(field)
       fingerprint?.addField(field)
     },
-    expect: ({ name }: FileHead) => requireKnownFile(name, exchange.route, files),
+    expect: ({ name }: FileHead) => requireKnownFile(exchange, name, files),
     addFile({ name, filename, contentType: sentType }: FileHead, { body, size }: TakenContent) {
       // What a browser sends for a file input in which nothing was chosen.
       if (filename === undefined && size === 0) return
@@ -130,12 +130,16 @@ function typeOfFile(sent: string): string {
 }
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
-function requireKnownFile(name: string, route: Route, taken: readonly MemberFile[]): void {
+function requireKnownFile(exchange: ResourceExchange, name: string, taken: readonly MemberFile[]): void {
+  const { route } = exchange
   const { files } = route.collection!
   // A file of the name has a path of its own; what the item says of it is no property of the scope.
   const isName = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/.test(name) && !scopeNamesOf(route).includes(name)
   const isKnown = files === 'any' ? isName : files.has(name)
   if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
+  if (!fitsBelow(exchange, name)) {
+    throw invalid([{ pointer: formatPointerStep(name), detail: 'The path of the file might be too long.' }])
+  }
   if (taken.some((file) => file.name === name)) {
     throw invalid([{ pointer: formatPointerStep(name), detail: 'One file is expected here.' }])
   }
