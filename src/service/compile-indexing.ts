@@ -179,13 +179,20 @@ function collect(
 ): IndexedValues {
   const values: Record<string, IndexedValue> = {}
   for (const property of properties) {
-    const found = resolve(value, property.pointer)
+    const found = readIndexed(value, property)
     if (found === undefined || found === null) continue
     const taken = property.type === 'any' ? takeAny(found) : QUERY_TYPES[property.type].take(found)
     if (taken === undefined) fail(property)
     else values[property.name] = taken
   }
   return values
+}
+
+/** The value of a property. Of ids that are text some are numbers, as `7` below `ids: 'string'`: those are text as well. */
+function readIndexed(value: JsonValue, { pointer, type }: IndexedProperty): JsonValue | undefined {
+  const found = resolve(value, pointer)
+  const isId = pointer.length === 1 && pointer[0] === 'id'
+  return isId && type === 'string' && typeof found === 'number' ? String(found) : found
 }
 
 /** The value at a pointer; `undefined` where there is none. */
