@@ -154,7 +154,9 @@ async function attempt(
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
-  const content = indexContent(own, item.path, plain, value)
+  // What its item has from before is left alone; what is said of this file is new.
+  const kept = splitProperties(parseStored(item), [name]).rest
+  const content = indexContent(own, item.path, plain, value, 'takeValues', kept)
   await checkConflict(exchange, item.path, content, item, own)
   const options = { expect: { version: item.version }, requires, related: [file], signal }
   const written = await writeChange(store, item.path, content, options, change)

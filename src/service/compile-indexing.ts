@@ -4,7 +4,7 @@ import { MOST_PROPERTIES, QUERY_TYPES, type QueryProperty, type QueryRules, take
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { invalid } from '../actions/validation.ts'
 import type { ContentError } from '../core/errors.ts'
-import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { equalJson, formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { formatPointer, parseArrayIndex, parsePointer } from '../patch-formats/json-pointer.ts'
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/lists.ts'
@@ -115,9 +115,11 @@ export function compileIndexing(
       return last
     },
     nameInIndex: (name) => current().inIndex.get(name)!,
-    takeValues(value) {
+    takeValues(value, kept = null) {
       const faults: ContentError[] = []
-      const values = collect(current().properties, value, ({ pointer, type }) => {
+      const values = collect(current().properties, value, (property) => {
+        if (equalJson(readIndexed(kept, property), readIndexed(value, property))) return
+        const { pointer, type } = property
         const text = type === 'any' ? 'text of at most 256 bytes, a number or a boolean' : QUERY_TYPES[type].text
         faults.push({ pointer: formatPointer(pointer), detail: `This is to be ${text}.` })
       })
