@@ -133,7 +133,7 @@ function typeOfFile(sent: string): string {
 function requireKnownFile(exchange: ResourceExchange, name: string, taken: readonly MemberFile[]): void {
   const { route } = exchange
   const { files } = route.collection!
-  // A file of the name has a path of its own; what the item says of it is no property of the scope.
+  // A file of the name has a path of its own; what the item says of it is not a property of the scope.
   const isName = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/.test(name) && !scopeNamesOf(route).includes(name)
   const isKnown = files === 'any' ? isName : files.has(name)
   if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
