@@ -4,12 +4,16 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { collection, createResourceService, json, memoryStore } from 'http-resource-service'
 
-const { WEBHOOK_URL = 'http://127.0.0.1:9000/', WEBHOOK_SECRET = 'change me' } = process.env
+const { WEBHOOK_URL = 'http://127.0.0.1:9000/', WEBHOOK_SECRET = 'change me', WEBHOOK_REFUSALS = '60' } = process.env
+/** The receiver is busy: that says nothing of the message. */
+const LATER = [408, 429, 502, 503, 504]
+/** How often each message has been refused. */
+const refusals = new Map()
 
 const store = memoryStore() // with an SQL store messages survive a crash
 const service = createResourceService(store, {
   resources: {
-    // No definition is for /messages: clients do not see them.
+    // No definition is for /messages and /refused: clients do not see them.
     '/tasks': collection({ outbox: (change) => [{ path: `/messages/${change.eventId}`, content: json(change) }] }),
   },
 })
@@ -34,8 +38,21 @@ async function sendMessage(message) {
     signal: AbortSignal.timeout(10_000),
   })
   await response.body?.cancel()
-  if (!response.ok) throw new Error(`The receiver answered ${response.status}.`)
-  await store.remove(message.path, { expect: { version: message.version }, mode: 'erase' })
+  const isRefused = !response.ok && !LATER.includes(response.status)
+  if (isRefused) refusals.set(message.path, (refusals.get(message.path) ?? 0) + 1)
+  const isDead = isRefused && refusals.get(message.path) >= Number(WEBHOOK_REFUSALS)
+  if (!response.ok && !isDead) throw new Error(`The receiver answered ${response.status}.`)
+  if (isDead) console.error(`webhook: ${message.path} is refused with ${response.status}, and kept in /refused`)
+  const kept = {
+    path: message.path.replace('/messages', '/refused'),
+    content: { contentType: 'application/json', body },
+  }
+  await store.remove(message.path, {
+    expect: { version: message.version },
+    mode: 'erase',
+    relatedWrites: isDead ? [kept] : [],
+  })
+  refusals.delete(message.path)
 }
 
 async function sendMessages() {

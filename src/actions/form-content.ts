@@ -5,7 +5,7 @@ import { splitMultipart } from '../body-types/multipart-parser.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import { HttpError } from '../core/errors.ts'
-import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
+import { defineMember, formatPointerStep, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { parsePointer } from '../patch-formats/json-pointer.ts'
@@ -22,10 +22,11 @@ import {
   type TakenContent,
 } from './content.ts'
 import { summarizeFile } from './item-files.ts'
-import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
+import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
+import { scopeNamesOf } from './server-properties.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
@@ -99,7 +100,7 @@ function createForm(exchange: ResourceExchange) {
       fields.push(field)
       fingerprint?.addField(field)
     },
-    expect: ({ name }: FileHead) => requireKnownFile(name, collection, files),
+    expect: ({ name }: FileHead) => requireKnownFile(exchange, name, files),
     addFile({ name, filename, contentType: sentType }: FileHead, { body, size }: TakenContent) {
       // What a browser sends for a file input in which nothing was chosen.
       if (filename === undefined && size === 0) return
@@ -127,10 +128,16 @@ function typeOfFile(sent: string): string {
 }
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
-function requireKnownFile(name: string, { files }: CollectionFacts, taken: readonly MemberFile[]): void {
-  // A file of the name has a path of its own.
-  const isKnown = files === 'any' ? /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/.test(name) : files.has(name)
+function requireKnownFile(exchange: ResourceExchange, name: string, taken: readonly MemberFile[]): void {
+  const { route } = exchange
+  const { files } = route.collection!
+  // A file of the name has a path of its own; what the item says of it is not a property of the scope.
+  const isName = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/.test(name) && !scopeNamesOf(route).includes(name)
+  const isKnown = files === 'any' ? isName : files.has(name)
   if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
+  if (!fitsBelow(exchange, name)) {
+    throw invalid([{ pointer: formatPointerStep(name), detail: 'The path of the file might be too long.' }])
+  }
   if (taken.some((file) => file.name === name)) {
     throw invalid([{ pointer: formatPointerStep(name), detail: 'One file is expected here.' }])
   }
@@ -152,6 +159,11 @@ function complete(
 ): MaybePromise<NewMember> {
   const { schema, collection, context } = exchange.route
   const document = collectFields(mapNames(fields, collection!.formFields)) as Record<string, JsonValue>
+  // Forms have text alone: what they say of the scope is compared as a value of its kind. The schema does not know it.
+  for (const [name, value] of Object.entries(exchange.scope ?? {})) {
+    const text = readMember(document, name)
+    if (typeof text === 'string' && coerceText(text) === value) document[name] = value
+  }
   const facts: Record<string, JsonValue> = {}
   for (const { name, summary } of files) {
     if (Object.hasOwn(document, name))

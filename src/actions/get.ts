@@ -109,16 +109,16 @@ function fieldsOf(exchange: ResourceExchange, resource: StoredResource): Readonl
 
 /** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
 export function render(exchange: ResourceExchange, resource: StoredResource): MaybePromise<void> {
-  const { render } = exchange.route.renditions[exchange.rendition]!
-  return andThen(readWhole(exchange, resource), (content) =>
-    andThen(render(content, exchange), (rendered) => {
-      // A HEAD would send the length of anything else.
-      if (typeof rendered !== 'string' && !(rendered instanceof Uint8Array)) {
-        throw new TypeError(`render returns text or a Uint8Array, not ${describeValue(rendered)}.`)
-      }
-      exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
-    }),
-  )
+  const { renditions, context } = exchange.route
+  const { render } = renditions[exchange.rendition]!
+  const make = () => andThen(readWhole(exchange, resource), (content) => render(content, exchange))
+  return andThen(context.largeContent.hold(resource.size, make, exchange), (rendered) => {
+    // A HEAD would send the length of anything else.
+    if (typeof rendered !== 'string' && !(rendered instanceof Uint8Array)) {
+      throw new TypeError(`render returns text or a Uint8Array, not ${describeValue(rendered)}.`)
+    }
+    exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
+  })
 }
 
 /** 200 with a rendition, or 206 with ranges of it. */

@@ -34,8 +34,12 @@ export interface Indexing {
   indexOf(collection: string): CollectionIndex
   /** The name in the index of a property of the scope. */
   nameInIndex(scopeName: string): string
-  /** Takes the values of an item. @throws HttpError 422 with a pointer for a value that cannot be indexed */
-  takeValues(value: JsonValue): IndexedValues
+  /**
+   * Takes the values of an item.
+   * @param kept what the item has been already: a value that stays as it is there counts as absent where it cannot be indexed
+   * @throws HttpError 422 with a pointer for any other value that cannot be indexed
+   */
+  takeValues(value: JsonValue, kept?: JsonValue): IndexedValues
   /** The same without a refusal: a value that cannot be indexed counts as absent. */
   takeIndexable(value: JsonValue): IndexedValues
   /** The same for an item that is stored already: a value that cannot be indexed counts as absent. */
@@ -45,6 +49,7 @@ export interface Indexing {
 /**
  * Content of an item with the values that it is indexed by.
  * @param value the content, parsed
+ * @param kept see {@link Indexing.takeValues}
  * @throws HttpError 422 with a pointer for a value that cannot be indexed
  */
 export function indexContent(
@@ -53,10 +58,11 @@ export function indexContent(
   content: Content,
   value: JsonValue,
   take: 'takeValues' | 'takeIndexable' = 'takeValues',
+  kept?: JsonValue,
 ): Content {
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
-  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing[take](value) } }
+  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing[take](value, kept) } }
 }
 
 /** The values of an item, and the rules that they were taken by. */

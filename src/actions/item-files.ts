@@ -2,12 +2,14 @@ import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-text.ts'
-import { andThen } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
+import { MAX_ATTEMPTS } from '../core/turns.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
-import { checkReading } from './authorization.ts'
+import { isResource, nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
+import { checkReading, requireAuthorization } from './authorization.ts'
 import { beginChange } from './changes.ts'
 import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
@@ -15,7 +17,7 @@ import type { FileFacts, FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { cacheControlFor } from './representation.ts'
-import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, parseStored, textOf } from './resource-view.ts'
 import type { Route } from './route.ts'
 import {
@@ -27,7 +29,7 @@ import {
   validateItem,
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { loadFileTarget } from './state.ts'
+import { loadFileTarget, neededOf, readFile, requirePresent } from './state.ts'
 import { type Document, readGiven, WrittenDocument } from './validation.ts'
 import { checkConflict } from './write-states.ts'
 
@@ -46,9 +48,9 @@ export function summarizeFile(describe: FileOptions['describe'], facts: FileFact
 
 /** @throws HttpError 422 */
 export async function validateItemContent(exchange: ResourceExchange, document: Document): Promise<ItemContent> {
-  const names = fileNamesOf(exchange.route)
-  const given = splitProperties(document.value, names).owned
-  return { document: await validateItem(document, exchange.route, unknownMembers(exchange), names), given }
+  const { route } = exchange
+  const given = splitProperties(document.value, fileNamesOf(route)).owned
+  return { document: await validateItem(document, route, unknownMembers(exchange), keptNamesOf(route)), given }
 }
 
 /**
@@ -79,6 +81,27 @@ function fileNamesOf({ fileNames }: Route): readonly string[] {
 /** Names of the properties that the server keeps: those of files, and those of the scope. */
 export function keptNamesOf(route: Route): readonly string[] {
   return [...fileNamesOf(route), ...scopeNamesOf(route)]
+}
+
+/** Reads the state of a file that must exist, as its item must. */
+export function loadFile(exchange: ResourceExchange, attempts = 1): MaybePromise<void> {
+  return andThen(readFile(exchange, neededOf(exchange)), () =>
+    andThen(isItemAsJudged(exchange), (isAsJudged) => {
+      if (isAsJudged) return requirePresent(exchange)
+      if (attempts === MAX_ATTEMPTS) throw createUnavailableError()
+      exchange.isItemRead = false
+      return andThen(requireAuthorization(exchange), () => loadFile(exchange, attempts + 1))
+    }),
+  )
+}
+
+/** Whether the item of a file that was read is still the one by which the caller may read it: it may be of another owner. */
+function isItemAsJudged(exchange: ResourceExchange): MaybePromise<boolean> {
+  const { route, scope, item } = exchange
+  if (route.authorize === undefined && scope === undefined) return true
+  const { path, version } = item as StoredResource
+  const now = route.context.store.read(path, new ReadUntilLeft(exchange, { hidden: true, metadataOnly: true }))
+  return andThen(now, (now) => isResource(now) && now.version === version)
 }
 
 type Stored = { readonly outcome: 'created' | 'replaced' }
@@ -130,7 +153,9 @@ async function attempt(
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
-  const content = indexContent(own, item.path, plain, value)
+  // What its item has from before is left alone; what is said of this file is new.
+  const kept = splitProperties(parseStored(item), [name]).rest
+  const content = indexContent(own, item.path, plain, value, 'takeValues', kept)
   await checkConflict(exchange, item.path, content, item, own)
   const insist = new WriteUntilLeft(exchange, { version: item.version }, requires)
   const options = Object.assign(insist, { related: [file] })

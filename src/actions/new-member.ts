@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
+import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
   type CreateOptions,
@@ -13,6 +14,7 @@ import {
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer } from './keyed-request.ts'
+import { fitsTarget } from './listing.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
@@ -45,6 +47,14 @@ export interface NewMember {
 export interface MemberFile {
   readonly name: string
   readonly content: Content
+}
+
+/** The most characters of a name that the server gives. */
+const LONGEST_NAME = '-'.repeat(36)
+
+/** Whether the service takes a target that is a new member, or a file of one. @param file the name of the file */
+export function fitsBelow(exchange: ResourceExchange, file = ''): boolean {
+  return fitsTarget(exchange, LONGEST_NAME + (file === '' ? '' : formatPath(`/${file}`)))
 }
 
 /** Makes a member of content that is kept as it came. */
@@ -107,9 +117,9 @@ export function newMemberOf(
       taken: files.map(({ content }) => content),
     }
   }
-  return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
+  const kept = [...names, ...scopeNamesOf(route)]
+  return andThen(validateItem(own, rules, unknownMembers(exchange), kept), (validated) => {
     if (route.beforeWrite === undefined) return make(validated, true)
-    const kept = [...names, ...scopeNamesOf(exchange.route)]
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
     const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))

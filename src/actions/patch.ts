@@ -71,10 +71,24 @@ function requireDocument(resource: StoredResource): void {
   })
 }
 
+/** Bytes in memory for each byte of the document: its text, its values, and what the patch makes of both. */
+const COPIES = 4
+
 function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
   requirePresent(exchange)
   const resource = exchange.current!
   requireDocument(resource)
+  const { largeContent, limits } = exchange.route.context
+  // One that is larger is refused before it is read.
+  const bytes = COPIES * Math.min(resource.size, limits.bodySize)
+  return largeContent.hold(bytes, () => patchResource(exchange, resource, parsed), exchange)
+}
+
+function patchResource(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  parsed: ParsedPatch,
+): MaybePromise<Patched> {
   // Before the patch is applied: what comes of it tells of the item.
   return andThen(requireParent(exchange), () =>
     andThen(currentDocument(exchange, resource), (document) =>

@@ -23,16 +23,12 @@ import { judgeConflict, WriteUntilLeft } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
 import { repeatAnswer } from './keyed-request.ts'
-import { fitsTarget } from './listing.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
-import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
+import { CreateUntilLeft, createOnce, fitsBelow, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
 import { foresee, withContent } from './write-states.ts'
-
-/** The most characters of a name that the server gives. */
-const LONGEST_NAME = '-'.repeat(36)
 
 /** A creation of a member. */
 interface Creation {
@@ -47,7 +43,7 @@ interface Creation {
 /** POST to a collection: makes a new member of it (RFC 9110 §9.3.3). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { content: kind } = exchange.route.collection!
-  if (!fitsTarget(exchange, LONGEST_NAME)) {
+  if (!fitsBelow(exchange)) {
     throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The path of a new item might be too long.' })
   }
   // Text becomes a resource of its own where the collection has no member for it.

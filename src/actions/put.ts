@@ -15,7 +15,7 @@ import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { textOf } from './resource-view.ts'
-import { addProperties, propertiesOfServer, splitScope } from './server-properties.ts'
+import { addProperties, propertiesOfServer, scopeNamesOf, splitScope, validateItem } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { requirePresent } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
@@ -48,7 +48,7 @@ function putProperties(exchange: ResourceExchange, document: Document): MaybePro
   const { route } = exchange
   const { document: own, owned } = splitScope(exchange, document)
   if (route.describesFiles || route.beforeWrite !== undefined) return putItem(exchange, own, owned)
-  const valid = validateDocument(own, route, unknownMembers(exchange))
+  const valid = validateItem(own, route, unknownMembers(exchange), scopeNamesOf(route))
   return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, addProperties(valid, owned))))
 }
 

@@ -1,4 +1,5 @@
 import type { BodyLimits } from '../body-types/limits.ts'
+import type { ByteBudget } from '../core/byte-budget.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -203,6 +204,8 @@ export interface RouteContext {
   readonly afterCommits: AfterCommits
   /** By path: the requests that change a resource go one after the other. */
   readonly turns: Turns
+  /** What patched documents, and content that representations are made of, take in memory. */
+  readonly largeContent: ByteBudget
   /** The route of a path, for entries of a listing: each is judged by the definition that its own path has. */
   readonly findRoute: (path: string) => Route | undefined
   /** Whether collections below a resource exist as long as it does: they are removed with it. */

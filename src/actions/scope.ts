@@ -44,20 +44,17 @@ function takeScope(exchange: ResourceExchange, indexing: Indexing | undefined): 
 }
 
 /** The scope that the definition of a route gives a request; `undefined` for all items. */
-function findScope(
-  exchange: ResourceExchange,
-  { indexing, definition }: Route,
-  request: RequestView,
-): MaybePromise<Scope | undefined> {
+function findScope(exchange: ResourceExchange, route: Route, request: RequestView): MaybePromise<Scope | undefined> {
+  const { indexing } = route
   return andThen(indexing!.scope!(request), (given) => {
     if (given === undefined) return undefined
-    const scope = checkScope(exchange, definition, given)
+    const scope = checkScope(exchange, route, given)
     return andThen(indexing!.learn(Object.keys(scope)), () => scope)
   })
 }
 
 /** @throws TypeError for a value that is not a scope; HttpError 403 for one that lacks a value, which must never mean everything */
-function checkScope(exchange: ResourceExchange, definition: string, given: unknown): Scope {
+function checkScope(exchange: ResourceExchange, { definition, fileNames }: Route, given: unknown): Scope {
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
   const names = isObject ? Object.keys(given) : []
   if (names.length === 0 || names.includes('id') || names.includes('__proto__')) {
@@ -69,6 +66,9 @@ function checkScope(exchange: ResourceExchange, definition: string, given: unkno
   }
   const scope: Record<string, string | number | boolean> = {}
   for (const name of names) {
+    if (typeof fileNames !== 'string' && fileNames.includes(name)) {
+      throw new TypeError(`scope of ${definition} gives ${name}, which says what is known of a file.`)
+    }
     const value = (given as Record<string, unknown>)[name]
     // The id of a principal that has no name is empty: all of these would share their items.
     const isMissing = value === undefined || value === null || value === ''

@@ -67,18 +67,13 @@ function splitHidden(exchange: ResourceExchange, state: StoredState): StoredStat
 }
 
 /** Reads the state of a file, whose item must exist. A file that was hidden with its item is there again with it. */
-function readFile(exchange: ResourceExchange, needed: Needed): MaybePromise<void> {
+export function readFile(exchange: ResourceExchange, needed: Needed): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
     const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...needed }))
     return andThen(file, (state) => setState(exchange, state))
   })
-}
-
-/** Reads the state of a file that must exist, as its item must. */
-export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readFile(exchange, neededOf(exchange)), () => requireState(exchange, exchange.state))
 }
 
 /** Reads the state of a file that PUT replaces. */

@@ -32,6 +32,9 @@ export function mount(prefix: string, handler: Handler): Handler {
   return prefix === '' ? handler : placeHandler(handler, (place) => placeBelow(place, prefix))
 }
 
+/** Handlers at another place, with the handlers that they were made of. */
+const unplaced = new WeakMap<Listener, Listener>()
+
 /** Makes a handler at another place. @param locate gives `undefined` for requests that are outside of it */
 export function placeHandler(handler: Handler, locate: (place: Place) => Place | undefined): Handler {
   const { role, methods, isWellKnown, decide, write, respond } = handler
@@ -48,6 +51,7 @@ export function placeHandler(handler: Handler, locate: (place: Place) => Place |
     else if (next !== undefined) next()
     else notFound(req, res)
   }
+  unplaced.set(placed, unplaced.get(handler) ?? handler)
   return Object.assign(placed, { role, methods, isWellKnown, createExchange, decide, write, respond })
 }
 
@@ -102,7 +106,7 @@ export interface AttachOptions {
 
 const OPTIONS = { direct: CHECKED_LATER } satisfies OptionTable<AttachOptions>
 
-type Listener = (req: IncomingMessage, res: ServerResponse) => void
+type Listener = (req: IncomingMessage, res: ServerResponse, next?: Next) => void
 
 /**
  * Enables what needs the server object: the service decides on `Expect: 100-continue` before the client sends its content
@@ -123,15 +127,19 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   if (direct !== undefined) checkPrefix('attach', direct, 'direct')
   const emitter = server as Server
   const straight = direct === undefined ? undefined : mount(direct, service)
+  const whole = unplaced.get(service)
+  // `*` is below no prefix.
+  const own: Listener =
+    whole === undefined ? service : (req, res, next) => (req.url === '*' ? whole : service)(req, res, next)
 
   function listenBefore(hosts: readonly Listener[]): Listener {
-    if (hosts.length === 0) return service
+    if (hosts.length === 0) return own
     const toHost: Listener = (req, res) => {
       for (const host of hosts) host.call(server, req, res)
     }
     return (req, res) => {
       const isForService = req.url === '*' || service.isWellKnown?.(req.url ?? '') === true
-      const first = isForService ? service : straight
+      const first = isForService ? own : straight
       if (first === undefined) toHost(req, res)
       // Declares no parameter: a guard answers its errors itself, as behind every `next` that would take one for consent.
       else first(req, res, (...errors) => (errors.length === 0 ? toHost(req, res) : answerError(req, res, errors[0])))

@@ -4,7 +4,7 @@ import { MOST_PROPERTIES, QUERY_TYPES, type QueryProperty, type QueryRules, take
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { invalid } from '../actions/validation.ts'
 import type { ContentError } from '../core/errors.ts'
-import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { equalJson, formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { formatPointer, parseArrayIndex, parsePointer } from '../patch-formats/json-pointer.ts'
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/lists.ts'
@@ -115,9 +115,11 @@ export function compileIndexing(
       return last
     },
     nameInIndex: (name) => current().inIndex.get(name)!,
-    takeValues(value) {
+    takeValues(value, kept = null) {
       const faults: ContentError[] = []
-      const values = collect(current().properties, value, ({ pointer, type }) => {
+      const values = collect(current().properties, value, (property) => {
+        if (equalJson(readIndexed(kept, property), readIndexed(value, property))) return
+        const { pointer, type } = property
         const text = type === 'any' ? 'text of at most 256 bytes, a number or a boolean' : QUERY_TYPES[type].text
         faults.push({ pointer: formatPointer(pointer), detail: `This is to be ${text}.` })
       })
@@ -179,13 +181,20 @@ function collect(
 ): IndexedValues {
   const values: Record<string, IndexedValue> = {}
   for (const property of properties) {
-    const found = resolve(value, property.pointer)
+    const found = readIndexed(value, property)
     if (found === undefined || found === null) continue
     const taken = property.type === 'any' ? takeAny(found) : QUERY_TYPES[property.type].take(found)
     if (taken === undefined) fail(property)
     else values[property.name] = taken
   }
   return values
+}
+
+/** The value of a property. Of ids that are text some are numbers, as `7` below `ids: 'string'`: those are text as well. */
+function readIndexed(value: JsonValue, { pointer, type }: IndexedProperty): JsonValue | undefined {
+  const found = resolve(value, pointer)
+  const isId = pointer.length === 1 && pointer[0] === 'id'
+  return isId && type === 'string' && typeof found === 'number' ? String(found) : found
 }
 
 /** The value at a pointer; `undefined` where there is none. */

@@ -9,6 +9,7 @@ import {
   type RouteTable,
   reserve,
 } from '../actions/route-table.ts'
+import { createByteBudget } from '../core/byte-budget.ts'
 import { createFailureReport } from '../core/failures.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, STORE } from '../core/option-values.ts'
@@ -48,6 +49,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   const facts = {
     ...{ store, limits, maxTargetLength, patchFormats, contentCodings, now, afterCommits },
     turns: createTurns(),
+    largeContent: createByteBudget(),
     findRoute: (path: string) => compiled.routes.find(path),
     findRoutesBelow: (pattern: string) => compiled.routes.findBelow(pattern),
     isParent: (route: Route) => compiled.parents.has(route),

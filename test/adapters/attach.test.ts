@@ -7,7 +7,7 @@ import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type AnyServer, attach } from '../../src/adapters/node.ts'
+import { type AnyServer, attach, mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { auth } from '../../src/handlers/auth.ts'
@@ -218,6 +218,20 @@ describe('attach with a middleware', () => {
 
 describe('attach', () => {
   const service = createResourceService(memoryStore())
+
+  it('takes OPTIONS * for a service that is mounted, before a host and without one (RFC 9110 §9.3.7)', async () => {
+    const host = mount('/api', service)
+    const mounts = [host, mount('/api', service), mount('/b', mount('/api', service))]
+    for (const mounted of mounts) {
+      for (const server of [createServer(), createServer(host)]) {
+        attach(server, mounted)
+        const port = await listen(server)
+        const { status, headers } = await send(port, { method: 'OPTIONS', target: '*' })
+        expect([status, headers['allow']]).toEqual([204, 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'])
+        expect((await send(port, { method: 'OPTIONS', target: '/elsewhere' })).status).toBe(404)
+      }
+    }
+  })
 
   it.each<[string, () => unknown]>([
     ['Express', () => express()],

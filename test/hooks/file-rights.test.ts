@@ -1,8 +1,11 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { jsonOf } from '../writes/support.ts'
-import { as, png, shown, start } from './scoped.ts'
+import { as, png, scope, shown, start } from './scoped.ts'
+import { STORES } from './stores.ts'
 
 it('PUT of a file tells nothing of an item that authorize hides, also where the request has another fault', async () => {
   const notes = collection({
@@ -57,4 +60,50 @@ it('GET and PUT of a file tell of the removal of its item only to those who may 
     expect([method, never.status, shown(gone, '/notes/a')]).toEqual([method, 404, shown(never, '/notes/b')])
     expect([method, (await target.send(method, '/notes/a/photo', options('boss'))).status]).toEqual([method, 410])
   }
+})
+
+describe.each(Object.keys(STORES))('GET of a file of %s', (name) => {
+  const authorize: NonNullable<CollectionOptions['authorize']> = (_, { headers }, current) =>
+    headers['x-user'] === 'boss' || (current?.value as { owner?: string } | undefined)?.owner === headers['x-user']
+
+  it.each([
+    ['scope', { scope }, 404],
+    ['authorize', { authorize }, 403],
+  ] as const)(
+    'gives an earlier owner nothing that came after the item had changed hands (%s)',
+    async (_, rights, refusal) => {
+      const inner = STORES[name]!()
+      const resources = { '/notes': collection({ files: { photo: { replaceable: true } }, ...rights }) }
+      const other = await start(inner, resources)
+      let give: (() => Promise<unknown>) | undefined
+      const store: ResourceStore = {
+        ...inner,
+        async read(path, options) {
+          const now = path.endsWith('/photo') ? give : undefined
+          if (now !== undefined) give = undefined
+          await now?.()
+          return await inner.read(path, options)
+        },
+      }
+      const target = await start(store, resources)
+      const put = (owner: string) => other.send('PUT', '/notes/1', jsonOf({ owner }, as('boss')))
+      const get = (method: string, user: string) => target.send(method, '/notes/1/photo', { fields: as(user) })
+      await other.send('POST', '/notes', jsonOf({}, as('boss')))
+      for (const method of ['GET', 'HEAD']) {
+        await put('ada')
+        await other.send('PUT', '/notes/1/photo', png('boss', 'of ada'))
+        expect((await get(method, 'ada')).status).toBe(200)
+        give = async () => {
+          await put('bob')
+          await other.send('PUT', '/notes/1/photo', png('bob', 'a secret of bob'))
+        }
+        const { status, text } = await get(method, 'ada')
+        expect([method, status, text.includes('secret')]).toEqual([method, refusal, false])
+        expect((await get('GET', 'bob')).text).toBe('a secret of bob')
+      }
+      // Where the item stays with its owner, the file is the one of now.
+      give = () => other.send('PUT', '/notes/1/photo', png('bob', 'another'))
+      expect((await get('GET', 'bob')).text).toBe('another')
+    },
+  )
 })

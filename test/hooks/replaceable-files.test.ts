@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { type Change, json } from '../../src/actions/hook-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { beforeWrites } from '../support/before-writes.ts'
@@ -185,6 +186,24 @@ describe('PUT of a file of an item', () => {
     const photo = { name: 'photo', type: 'image/png', size: 5 }
     const { body } = (await target.store.read('/tasks/1')) as StoredResource
     expect(JSON.parse(String(body))).toEqual({ id: 1, ...left, changes: 2, photo })
+  })
+
+  it('is taken also where the item has a value from before that its list cannot index, which the file does not make', async () => {
+    const query = { rank: 'number', photoSize: { type: 'string', pointer: '/photo/size' } } as const
+    const listed = (more: object) =>
+      collection({ query: { rank: 'number', ...more }, files: { photo: { replaceable: true } } })
+    const store = memoryStore()
+    target = await startService({ resources: { '/tasks': listed({}) } }, store)
+    await store.write('/tasks/1', json({ id: 1, rank: 'first' }), { expect: 'any' })
+    expect((await target.send('PUT', '/tasks/1/photo', png('12345'))).status).toBe(201)
+    const photo = { name: 'photo', type: 'image/png', size: 5 }
+    const listing = await target.send('GET', '/tasks?rank[exists]=false')
+    expect(listing.json()).toEqual([{ id: 1, rank: 'first', photo }])
+    await target.close()
+    // The size of a file is not text: the same file is as little taken as another one.
+    target = await startService({ resources: { '/tasks': listed(query) } }, store)
+    const refused = await target.send('PUT', '/tasks/1/photo', png('12345'))
+    expect([refused.status, refused.json().errors]).toMatchObject([422, [{ pointer: '/photo/size' }]])
   })
 
   it('has facts within the limits of the service, in a form as well', async () => {

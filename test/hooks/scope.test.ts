@@ -251,6 +251,64 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect(await list(target, 'ada', '/notes?by=xx')).toEqual([{ id: 1, size: 2, by: 'xx', owner: 'ada' }])
   })
 
+  it('takes its own values back from a form, which sends numbers and booleans as text', async () => {
+    const ofTenant = ({ headers }: { headers: Readonly<Record<string, unknown>> }) => ({
+      tenant: Number(headers['x-user']),
+      isOpen: true,
+    })
+    const target = await start(createStore(), { '/notes': collection({ scope: ofTenant as never }) })
+    const send = (body: string) =>
+      target.send('POST', '/notes', {
+        fields: { 'Content-Type': 'application/x-www-form-urlencoded', ...as('7') },
+        body,
+      })
+    const created = await send('n=7&tenant=7&isOpen=true')
+    expect([created.status, created.json()]).toEqual([201, { id: 1, n: '7', tenant: 7, isOpen: true }])
+    const others = ['tenant=8', 'tenant=7&isOpen=false', 'tenant=7&tenant=7', 'tenant=x', 'isOpen=1']
+    for (const other of others) expect([other, (await send(other)).status]).toEqual([other, 403])
+  })
+
+  it('has no default of a schema for its properties', async () => {
+    const schema = z.object({ n: z.number(), owner: z.string().default('eve') })
+    for (const more of [{}, { beforeWrite: (value: never) => value }]) {
+      const named = { properties: ['owner'], values: scope as never }
+      const notes = collection({ scope: named, schema, clientIds: true, ...more })
+      const target = await start(createStore(), { '/notes': notes })
+      await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+      expect((await target.send('POST', '/notes', jsonOf({ n: 2 }, as('boss')))).json()).toEqual({ id: 2, n: 2 })
+      expect((await target.send('PUT', '/notes/3', jsonOf({ n: 3 }, as('boss')))).status).toBe(201)
+      expect((await target.send('PATCH', '/notes/3', patchOf('boss', { n: 4 }))).json()).toEqual({ id: 3, n: 4 })
+      expect((await target.send('PUT', '/notes/1', jsonOf({ n: 5, owner: 'ada' }, as('boss')))).status).toBe(204)
+      expect(await list(target, 'eve', '/notes')).toEqual([])
+      expect(await list(target, 'ada', '/notes')).toEqual([{ id: 1, n: 5, owner: 'ada' }])
+    }
+  })
+
+  it('takes no file whose name is that of one of its properties, and is an error where the definition has such a file', async () => {
+    const errors: string[] = []
+    const named = { properties: ['owner'], values: scope as never }
+    const target = await start(
+      createStore(),
+      {
+        '/any': collection({ scope: named, create: 'accepted', process: async () => ({}) } as never),
+        '/own': collection({ scope, files: { owner: {} } }),
+      },
+      { onError: (error) => void errors.push((error as Error).message) },
+    )
+    const file = { name: 'owner', filename: 'a.png', type: 'image/png', content: 'x' }
+    for (const user of ['ada', 'boss']) {
+      const refused = await target.send('POST', '/any', multipartOf([file], as(user)))
+      expect([refused.status, refused.json().errors]).toEqual([
+        422,
+        [{ pointer: '/owner', detail: 'No file is expected here.' }],
+      ])
+      const taken = await target.send('POST', '/any', multipartOf([{ ...file, name: 'photo' }], as(user)))
+      expect(taken.status).toBe(202)
+    }
+    expect((await target.send('GET', '/own', { fields: as('ada') })).status).toBe(500)
+    expect(errors).toEqual(['scope of /own gives owner, which says what is known of a file.'])
+  })
+
   it('hides a file that PUT would replace, in the same bytes as one that never existed', async () => {
     const notes = collection({
       scope,

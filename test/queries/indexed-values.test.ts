@@ -231,6 +231,18 @@ describe('the options query, scope and count', () => {
     ])
   })
 
+  it('take an id that is a number for text where the ids of the collection are text', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/a': collection({ ids: 'string', query: { id: 'string' } }) },
+    })
+    const made = await send('POST', '/a', [JSON_TYPE], '{}')
+    expect([made.status, made.text]).toEqual([201, '{"id":1}'])
+    for (const name of ['b', '10']) expect((await send('PUT', `/a/${name}`, [JSON_TYPE], '{}')).status).toBe(201)
+    const find = async (query: string) => idsOf((await send('GET', `/a?${query}`)).text)
+    expect(await find('id=1')).toEqual([1])
+    expect(await find('id=10&id=b&sort=-id')).toEqual(['b', 10])
+  })
+
   it('share a property that is in both', async () => {
     const { send } = await serve(memoryStore(), {
       resources: {

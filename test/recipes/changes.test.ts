@@ -59,6 +59,26 @@ describe('examples/recipes/webhooks.mjs', () => {
     receiver.closeAllConnections()
     receiver.close()
   })
+
+  it('puts aside a message that is always refused, and sends those behind it', async () => {
+    const received: string[] = []
+    const receiver = createServer(async (req, res) => {
+      const { title } = JSON.parse(await text(req)).after.value
+      received.push(title)
+      const isFirst = received.length === 1
+      res.writeHead(isFirst ? 503 : title === 'poison' ? 422 : 204).end()
+      receiver.emit('received')
+    })
+    await once(receiver.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+    const { send } = await startRecipe('webhooks.mjs', { WEBHOOK_URL: url, WEBHOOK_REFUSALS: '2' })
+    for (const title of ['poison', 'good']) await send('POST', '/tasks', { json: { title } })
+    while (!received.includes('good')) await once(receiver, 'received')
+    expect(received).toEqual(['poison', 'poison', 'poison', 'good'])
+    expect((await send('GET', '/refused')).status).toBe(404)
+    receiver.closeAllConnections()
+    receiver.close()
+  })
 })
 
 describe('examples/recipes/live-updates.mjs', () => {

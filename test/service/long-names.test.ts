@@ -100,3 +100,19 @@ it.each(['integer', 'uuid'] as const)('POST makes no item whose path no request 
   expect([made.status, (await send('GET', made.field('Location')!)).status]).toEqual([201, 200])
   expect((await post(2005)).status).toBe(414)
 })
+
+it('a form makes no file whose path no request could have', async () => {
+  const jobs = collection({ create: 'accepted', process: async () => ({}) })
+  const { send } = await serve(memoryStore(), { resources: { '/jobs': jobs }, maxTargetLength: 60 })
+  const post = (name: string) => {
+    const part = `--b\r\nContent-Disposition: form-data; name="${name}"; filename="f"\r\n\r\nx\r\n--b--\r\n`
+    return send('POST', '/jobs', ['Content-Type: multipart/form-data; boundary=b'], part)
+  }
+  // An id may have 36 characters.
+  const made = await post('a'.repeat(17))
+  expect([made.status, (await send('GET', `${made.field('Location')}/${'a'.repeat(17)}`)).status]).toEqual([202, 200])
+  for (const name of ['a'.repeat(18), 'é'.repeat(3)]) {
+    const refused = await post(name)
+    expect([refused.status, refused.text.includes('too long')]).toEqual([422, true])
+  }
+})

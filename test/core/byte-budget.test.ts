@@ -1,0 +1,99 @@
+import { describe, expect, it, vi } from 'vitest'
+import { type BudgetLimits, createByteBudget } from '../../src/core/byte-budget.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+
+const MIB = 1024 * 1024
+const LIMITS: BudgetLimits = { bytes: 4 * MIB, waiting: 3, patience: 60_000 }
+
+/** A client, and its leaving. */
+function client() {
+  const listeners = new Set<() => void>()
+  const exchange = {
+    onClose(listener: () => void) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  } as unknown as Exchange
+  return { exchange, leave: () => [...listeners].map((listener) => listener()) }
+}
+
+/** Tasks that end when the test says so. */
+function start(limits = LIMITS) {
+  const budget = createByteBudget(limits)
+  const started: string[] = []
+  return {
+    budget,
+    started,
+    hold(name: string, bytes: number, exchange = client().exchange) {
+      let resolve!: (name: string) => void
+      let reject!: (error: Error) => void
+      const promise = new Promise<string>((...both) => ([resolve, reject] = both))
+      const task = () => {
+        started.push(name)
+        return promise
+      }
+      const result = Promise.resolve(budget.hold(bytes, task, exchange))
+      result.catch(() => {})
+      return { result, end: () => resolve(name), fail: () => reject(new Error(name)) }
+    },
+  }
+}
+
+describe('createByteBudget', () => {
+  it('runs what fits at once, and the rest in its order when there is room', async () => {
+    const { hold, started } = start()
+    const [a, b, c, d] = [hold('a', 3 * MIB), hold('b', 2 * MIB), hold('c', MIB), hold('tiny', 1)]
+    expect(started).toEqual(['a', 'tiny'])
+    a.end()
+    await vi.waitFor(() => expect(started.slice(2)).toEqual(['b', 'c']))
+    for (const task of [b, c, d]) task.end()
+    expect(await Promise.all([b.result, c.result])).toEqual(['b', 'c'])
+  })
+
+  it('runs one that is larger than all may be when it is alone', async () => {
+    const { hold, started } = start()
+    const [a, large] = [hold('a', MIB), hold('large', 100 * MIB)]
+    expect(started).toEqual(['a'])
+    a.fail()
+    await expect(a.result).rejects.toThrow('a')
+    await vi.waitFor(() => expect(started).toEqual(['a', 'large']))
+    large.end()
+    await large.result
+  })
+
+  it('gives back the bytes of a task that throws at once, and the result of one that returns', () => {
+    const { budget } = start()
+    const { exchange } = client()
+    const broken = () => {
+      throw new Error('broken')
+    }
+    expect(() => budget.hold(4 * MIB, broken, exchange)).toThrow('broken')
+    expect(budget.hold(4 * MIB, () => 1, exchange)).toBe(1)
+    expect(budget.hold(4 * MIB, () => 2, exchange)).toBe(2)
+  })
+
+  it('is 503 with Retry-After where too many wait, or one has waited for too long', async () => {
+    const { hold, budget } = start({ ...LIMITS, patience: 20 })
+    const a = hold('a', 4 * MIB)
+    const waiting = [hold('b', MIB), hold('c', MIB), hold('d', MIB)]
+    expect(() => budget.hold(MIB, () => 1, client().exchange)).toThrow(expect.objectContaining({ status: 503 }))
+    for (const { result } of waiting)
+      await expect(result).rejects.toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE' })
+    a.end()
+    await a.result
+    expect(budget.hold(4 * MIB, () => 1, client().exchange)).toBe(1)
+  })
+
+  it('forgets a task whose client has left', async () => {
+    const { hold, started } = start()
+    const gone = client()
+    const [a, b, c] = [hold('a', 4 * MIB), hold('b', 4 * MIB, gone.exchange), hold('c', MIB)]
+    gone.leave()
+    await expect(b.result).rejects.toMatchObject({ name: 'RequestAborted' })
+    a.end()
+    await a.result
+    await vi.waitFor(() => expect(started).toEqual(['a', 'c']))
+    c.end()
+    await c.result
+  })
+})
