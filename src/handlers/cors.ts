@@ -13,7 +13,7 @@ import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 /** The most origins whose fields are kept ready. */
 const REMEMBERED = 1000
 
-interface Cors {
+export interface Cors {
   /**
    * Adds the CORS fields to every later reply, and answers a preflight. Call it before anything that may fail, so that
    * errors carry the fields too, and before authentication: a preflight has no credentials.
@@ -22,6 +22,8 @@ interface Cors {
    * @throws HttpError 403 for an origin that is not allowed, where `rejectOrigin` says so
    */
   apply(exchange: Exchange, methods: readonly Method[]): MaybePromise<Reply | undefined>
+  /** Whether the origins are `*`. */
+  readonly isAnyOrigin: boolean
   /** Whether the options name an origin. `*` names none: browsers send no credentials for it, but forms of any site do. */
   allows(origin: string): MaybePromise<boolean>
 }
@@ -111,6 +113,7 @@ export function createCors(options: CorsOptions): Cors {
   }
 
   return {
+    isAnyOrigin,
     allows,
     apply(exchange, methods) {
       const origin = exchange.field('origin')

@@ -1,11 +1,14 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { readContentType } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen } from '../core/maybe-promise.ts'
 import { isOwnOrigin } from '../core/place.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
+import type { Cors } from './cors.ts'
 
 /**
  * Makes the step that refuses changes asked for by another site with the user's own credentials: browsers attach
@@ -16,11 +19,12 @@ import { isSafeMethod } from '../protocol/methods.ts'
  * service's own, where it names the origin and takes credentials. Whether browsers attach the credentials of a
  * principal is what its scheme says (`isAmbient`): a bearer token is attached by programs only, and passes.
  * @param isSecure whether a request is known to have come by https; otherwise the own host counts with either scheme
- * @param allows whether an origin is one of those that CORS names; `*` names none, here as in CORS of the host
+ * @param cors what CORS of the service allows. `*` names no origin, but lets any send what browsers ask about in a preflight:
+ * they attach no credentials to that, so that the script has them
  */
 export function createCrossSiteCheck(
   isSecure: (exchange: Exchange) => boolean,
-  allows: (origin: string) => MaybePromise<boolean> = () => false,
+  cors?: Pick<Cors, 'allows' | 'isAnyOrigin'>,
 ): Step {
   return function refuseCrossSite(exchange) {
     const origin = exchange.field('origin')
@@ -32,10 +36,20 @@ export function createCrossSiteCheck(
     if (origin === undefined) return refuse(exchange)
     const isOwn = isOwnOrigin(exchange, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
-    return andThen(allows(origin), (isAllowed) =>
+    if (cors?.isAnyOrigin && needsPreflight(exchange)) return undefined
+    return andThen(cors?.allows(origin), (isAllowed) =>
       isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuse(exchange),
     )
   }
+}
+
+const FORM_TYPES: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']
+
+/** Whether no form can send a request: browsers ask before they do (Fetch, "CORS-safelisted method" and "request-header"). */
+function needsPreflight(exchange: Exchange): boolean {
+  if (exchange.req.method !== 'POST') return true
+  const essence = parseMediaType(readContentType(exchange) ?? '')?.essence
+  return essence !== undefined && !FORM_TYPES.includes(essence)
 }
 
 /** Whether CORS of the host lets this very origin send credentials (Fetch, "CORS check"); `*` lets none. */

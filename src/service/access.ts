@@ -61,7 +61,7 @@ export function createAccess(settings: ServiceSettings): Access {
     overrideMethod: settings.methodOverride ? overrideMethod : undefined,
     applyCors: cors === undefined ? undefined : applyCors,
     authenticate: auth && ((exchange) => auth.authenticate(exchange, exchange.route.requiresCredentials)),
-    checkCrossSite: createCrossSiteCheck(transport.isSecure, cors?.allows),
+    checkCrossSite: createCrossSiteCheck(transport.isSecure, cors),
     close: () => stopWatching?.(),
   }
 }

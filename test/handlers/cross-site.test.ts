@@ -18,7 +18,8 @@ const BASIC = { Authorization: 'Basic YTpi' }
 const isCleartext = () => false
 
 async function start(allows?: (origin: string) => boolean, isSecure = isCleartext) {
-  const piece = createHandler({ run: createCrossSiteCheck(isSecure, allows), forwardErrors: false })
+  const cors = allows && { allows, isAnyOrigin: false }
+  const piece = createHandler({ run: createCrossSiteCheck(isSecure, cors), forwardErrors: false })
   const port = await listen((req, res) => piece(req, res, () => void res.end('done')))
   const statusOf = async (method: string, fields: Fields) => (await ask(port, method, '/', fields)).status
   return { port, statusOf }

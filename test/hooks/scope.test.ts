@@ -270,7 +270,7 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
 
   it('has no default of a schema for its properties', async () => {
     const schema = z.object({ n: z.number(), owner: z.string().default('eve') })
-    for (const more of [{}, { beforeWrite: (value: never) => value }]) {
+    for (const more of [{}, { beforeWrite: (value: { n: number; owner: string }) => value }]) {
       const named = { properties: ['owner'], values: scope as never }
       const notes = collection({ scope: named, schema, clientIds: true, ...more })
       const target = await start(createStore(), { '/notes': notes })

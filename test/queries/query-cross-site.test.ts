@@ -149,8 +149,19 @@ describe('QUERY of another site', () => {
         ['*', undefined],
       ])
     }
+    const untyped = await send('POST', '/tasks', [credentials, ...from(EVIL, 'cross-site')], '{"status":"late"}')
+    expect(untyped.status).toBe(403)
     const listed = await send('GET', '/tasks', [credentials, ...from(EVIL, 'cross-site')])
     expect([listed.status, listed.text]).toEqual([200, '[{"id":1,"status":"open"}]'])
+  })
+
+  it('lets a script of any site change something with "*" where the browser has asked before, since it attaches nothing then', async () => {
+    const { send } = await serveTasks({ origins: '*' })
+    const fields = [JSON_TYPE, BASIC, ...from(EVIL, 'cross-site')]
+    const posted = await send('POST', '/tasks', fields, '{"status":"late"}')
+    const put = await send('PUT', '/tasks/1', fields, '{"status":"late"}')
+    const removed = await send('DELETE', '/tasks/1', [BASIC, ...from(EVIL, 'cross-site')])
+    expect([posted.status, put.status, removed.status]).toEqual([201, 204, 204])
   })
 
   it('is not named by X-HTTP-Method-Override, which would send it without a preflight', async () => {

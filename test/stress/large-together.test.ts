@@ -31,7 +31,7 @@ async function expectHeld(gate: { readonly now: number }, most: number): Promise
 it('patches of many large documents are carried out few at a time: 128 MiB hold four times what they have', async () => {
   const inner = memoryStore()
   const gate = createGate()
-  const store: ResourceStore = { ...inner, write: (...given) => gate.pass(() => inner.write(...given)) }
+  const store: ResourceStore = { ...inner, write: (...given) => gate.pass(async () => inner.write(...given)) }
   for (let n = 0; n < 20; n++) {
     const body = JSON.stringify({ text: 'x'.repeat(2 * MIB) })
     await inner.write(`/docs/${n}`, { contentType: 'application/json', body }, { expect: 'absent' })
