@@ -87,6 +87,7 @@ export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: F
   return function findRoute(exchange) {
     const { place } = exchange
     if (!place.isClear) {
+      exchange.isMalformed = isTargetFormWrong(exchange)
       exchange.path = pathForLog(place.target)
       return exchange.canPass ? PASS : undefined
     }
