@@ -3,7 +3,6 @@ import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body
 import { tooLarge } from '../body-types/limits.ts'
 import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { readUpTo } from '../core/byte-blocks.ts'
-import { readContentType } from '../core/fields.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   type ConsumedBody,
@@ -198,7 +197,7 @@ export function isDecodedText(exchange: ResourceExchange): boolean {
 export function storedType(exchange: ResourceExchange): string {
   const { contentType: essence, contentParameters: parameters, hasJson, route } = exchange
   if (hasJson && (parameters.size === 0 || route.idMember !== undefined)) return essence
-  const field = readContentType(exchange)?.trim() ?? essence
+  const field = exchange.field('content-type')?.trim() ?? essence
   if (!parameters.has('charset')) return field
   if (hasJson) return withoutCharset({ essence, parameters })
   return isDecodedText(exchange) ? withUtf8(field) : field

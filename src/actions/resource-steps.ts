@@ -3,7 +3,7 @@ import { isUtf8Charset } from '../body-types/text.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { note, refuse } from '../core/diagnostics.ts'
 import { HttpError, malformedField } from '../core/errors.ts'
-import { mayStateDigests, readContentType } from '../core/fields.ts'
+import { mayStateDigests } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { checkContentCoding, declaredLength } from '../core/request-content.ts'
@@ -57,7 +57,7 @@ function checkLanguage(field: string | undefined): void {
 
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
 function takeType(exchange: ResourceExchange, rule: ContentRule): AcceptedType {
-  const spelling = readContentType(exchange) ?? rule.defaultType
+  const spelling = exchange.field('content-type') ?? rule.defaultType
   let type = rule.accepted
   if (type === undefined || type.spelling !== spelling) rule.accepted = type = acceptType(exchange, spelling, rule)
   exchange.contentType = type.essence

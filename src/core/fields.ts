@@ -9,11 +9,6 @@ export function readField(headers: IncomingHttpHeaders, name: string): string | 
   return typeof value === 'string' ? value : String(value)
 }
 
-/** The Content-Type of a request. Some clients send an empty one where they have none: it is as one that is not there. */
-export function readContentType(exchange: Exchange): string | undefined {
-  return exchange.field('content-type') || undefined
-}
-
 /** The bits of all lengths. */
 export const ALL_LENGTHS: number = ~0
 

@@ -8,7 +8,7 @@ import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import { HttpError, isHttpError, malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/failures.ts'
-import { countField, readContentType } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
@@ -155,7 +155,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
 
 /** @throws HttpError 400 for a Content-Type that is malformed or repeated */
 function readMediaType(exchange: Exchange): MediaType | undefined {
-  const field = readContentType(exchange)
+  const field = exchange.field('content-type')
   if (field === undefined) return undefined
   const type = countField(exchange.req, 'content-type') > 1 ? undefined : parseMediaType(field)
   if (type === undefined) throw malformedField('Content-Type is malformed.')

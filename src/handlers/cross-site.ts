@@ -1,7 +1,6 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { readContentType } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen } from '../core/maybe-promise.ts'
 import { isOwnOrigin } from '../core/place.ts'
@@ -48,7 +47,7 @@ const FORM_TYPES: readonly string[] = ['application/x-www-form-urlencoded', 'mul
 /** Whether no form can send a request: browsers ask before they do (Fetch, "CORS-safelisted method" and "request-header"). */
 function needsPreflight(exchange: Exchange): boolean {
   if (exchange.req.method !== 'POST') return true
-  const essence = parseMediaType(readContentType(exchange) ?? '')?.essence
+  const essence = parseMediaType(exchange.field('content-type') ?? '')?.essence
   return essence !== undefined && !FORM_TYPES.includes(essence)
 }
 

@@ -5,7 +5,7 @@ import { NO_BYTES, readBytes } from '../body-types/read-body.ts'
 import { isUtf8Charset } from '../body-types/text.ts'
 import { malformedField } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { countField, readContentType } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { checkContentCoding, declaredLength, findConsumedBody, hasBody } from '../core/request-content.ts'
@@ -19,7 +19,7 @@ import { parseMediaType } from '../protocol/media-type.ts'
 export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[], limits: BodyLimits): PatchFormat {
   const { req } = exchange
   if (countField(req, 'content-type') > 1) throw malformedField('Content-Type is given more than once.')
-  const contentType = readContentType(exchange)
+  const contentType = exchange.field('content-type')
   const format = selectPatchFormat(contentType, formats)
   // RFC 8259 §8.1
   if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {

@@ -21,7 +21,7 @@ describe('npm run kit (issue 22)', () => {
 
   it('reports every case of a Postgres server through one connection, and leaves no table behind', async () => {
     const { code, output } = await runKitScript(server.connectionString, '--connections', '1')
-    expect(output).toMatch(/^postgresStore, 1\d\d cases, against PostgreSQL \d+/)
+    expect(output).toMatch(/^postgresStore, 2\d\d cases, against PostgreSQL \d+/)
     expect(output).toMatch(/^ {2}passed {2}finds nothing at a path that was never written \(\d+ ms\)$/m)
     expect(output).toMatch(/\n\d+ passed, 0 failed, 0 skipped in [\d.]+ s\n$/)
     expect(code).toBe(0)

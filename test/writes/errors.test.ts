@@ -150,26 +150,6 @@ describe('X-HTTP-Method-Override, where it is enabled', () => {
   })
 })
 
-describe('an empty Content-Type', () => {
-  it('is as none (RFC 9110 §8.3): 415, or content of an unknown type where any is taken', async () => {
-    const requests = [
-      ['POST', '/users', '{}', 415],
-      ['PATCH', '/users/1', '{}', 415],
-      ['PUT', '/docs/untyped', 'x', 201],
-    ] as const
-    await demo.send('PUT', '/users/1', jsonOf(USER))
-    for (const [method, path, body, status] of requests) {
-      const [empty, none] = [
-        await demo.send(method, path, { fields: { 'Content-Type': '' }, body }),
-        await demo.send(method, `${path}${method === 'PUT' ? '-too' : ''}`, { body }),
-      ]
-      expect([method, empty.status, empty.text]).toEqual([method, status, none.text])
-    }
-    const stored = await demo.send('GET', '/docs/untyped')
-    expect([stored.field('content-type'), stored.text]).toEqual(['application/octet-stream', 'x'])
-  })
-})
-
 describe('the order of decisions on a write (section 17)', () => {
   it.each([
     ['400 target before 401', 'DELETE', '/users/%zz', {}, 400],

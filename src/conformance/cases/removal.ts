@@ -31,9 +31,9 @@ export const removal: readonly Case[] = [
       const result = await store.remove(path(name), { mode, expect })
       claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}, expecting '${expect}').`)
       const gone = result.outcome === 'removed' ? result.resource : undefined
-      const facts = factsOf(claimResource(gone, 'The removal returns nothing.'))
-      claimEqual(facts, factsOf(before), 'The removal does not return the state that it removed.')
-      await claimContent(gone, given, 'The removal returns other content.')
+      const removed = claimResource(gone, 'The removal returns nothing.')
+      await claimContent(removed, given, 'The removal returns other content.')
+      claimEqual(factsOf(removed), factsOf(before), 'The removal does not return the state that it removed.')
       claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
     }
     for (const hidden of [false, true]) {

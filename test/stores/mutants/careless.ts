@@ -328,7 +328,9 @@ export const comparesVersionsLoosely = mutate((sound) => ({
     const state = await sound.read(path)
     const { expect } = options
     const isLike =
-      isResource(state) && typeof expect === 'object' && parseInt(expect.version, 36) === parseInt(state.version, 36)
+      isResource(state) &&
+      typeof expect === 'object' &&
+      expect.version.toLowerCase() === state.version.toLowerCase()
     return sound.write(path, content, isLike ? { ...options, expect: { version: state.version } } : options)
   },
 }))
