@@ -328,9 +328,7 @@ export const comparesVersionsLoosely = mutate((sound) => ({
     const state = await sound.read(path)
     const { expect } = options
     const isLike =
-      isResource(state) &&
-      typeof expect === 'object' &&
-      expect.version.toLowerCase() === state.version.toLowerCase()
+      isResource(state) && typeof expect === 'object' && expect.version.toLowerCase() === state.version.toLowerCase()
     return sound.write(path, content, isLike ? { ...options, expect: { version: state.version } } : options)
   },
 }))
