@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, listOf, numberThat, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { sentTarget } from '../core/place.ts'
+import { sentMethod, sentTarget } from '../core/place.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
@@ -132,7 +131,7 @@ export function digest(options: DigestOptions): AuthScheme {
 
   function judge(credentials: DigestCredentials, account: Account, exchange: Exchange): MaybePromise<AuthResult> {
     const { user, nonce, nc } = credentials
-    const expected = computeResponse(credentials, account.hash, readSentMethod(exchange))
+    const expected = computeResponse(credentials, account.hash, sentMethod(exchange.req))
     if (!isEqualSecret(expected, credentials.response)) {
       return reportAttempt(throttle, user, 'rejected', exchange, () => WRONG)
     }
@@ -170,9 +169,4 @@ export function digest(options: DigestOptions): AuthScheme {
       )
     }),
   }
-}
-
-/** The method before X-HTTP-Method-Override. */
-function readSentMethod({ req }: Exchange): string {
-  return (req as IncomingMessage & { originalMethod?: string }).originalMethod ?? req.method ?? ''
 }

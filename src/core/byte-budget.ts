@@ -10,7 +10,7 @@ const SMALL = 256 * 1024
 export interface ByteBudget {
   /**
    * Runs a task when its bytes fit beside those of the tasks that are under way. One that is too large for all waits to be alone.
-   * @param exchange whose client may leave while the task waits: the call rejects then
+   * @param exchange whose client may leave while the task waits: the call fails then
    * @throws HttpError 503 where too many tasks wait, or the task has waited for too long
    */
   hold<Result>(bytes: number, task: () => MaybePromise<Result>, exchange: Exchange): MaybePromise<Result>
@@ -32,13 +32,17 @@ export function createByteBudget(limits: BudgetLimits = LIMITS): ByteBudget {
 
   const fits = (bytes: number): boolean => used === 0 || used + bytes <= limits.bytes
 
-  function release(bytes: number): void {
-    used -= bytes
+  function startNext(): void {
     for (const next of waiting) {
       if (!fits(next.bytes)) return
       used += next.bytes
       next.start()
     }
+  }
+
+  function release(bytes: number): void {
+    used -= bytes
+    startNext()
   }
 
   /** Runs a task whose bytes are counted. */
@@ -64,6 +68,8 @@ export function createByteBudget(limits: BudgetLimits = LIMITS): ByteBudget {
       }
       const fail = (error: Error): void => {
         leave()
+        // Those behind it may be smaller.
+        startNext()
         reject(error)
       }
       const start = (): void => {
@@ -85,6 +91,8 @@ export function createByteBudget(limits: BudgetLimits = LIMITS): ByteBudget {
         return run(bytes, task)
       }
       if (waiting.size >= limits.waiting) throw createUnavailableError()
+      // It has closed: nothing would call the listener.
+      if (exchange.isClosed) throw new RequestAborted()
       return wait(bytes, exchange).then(() => run(bytes, task))
     },
   }

@@ -87,6 +87,11 @@ export function streamOf({ res }: Exchange): ServerHttp2Stream {
   return (res as unknown as Http2ServerResponse).stream
 }
 
+/** The method of a request as the client sent it: `methodOverride`, or a middleware of the host, may have named another. */
+export function sentMethod(req: IncomingMessage & HostRequest): string {
+  return req.originalMethod ?? req.method ?? ''
+}
+
 /** The target of a request as the client sent it, whatever the host has made of it since. */
 export function sentTarget(req: IncomingMessage & HostRequest): string {
   return req.originalUrl ?? req.url ?? ''

@@ -57,6 +57,8 @@ export interface RequestView {
 export interface HostRequest {
   readonly baseUrl?: string
   readonly originalUrl?: string
+  /** What was sent, where `method` is another one. */
+  originalMethod?: string
   /** What a router found in the path. */
   readonly params?: Readonly<Record<string, string>>
   /** What a body parser before us left. */

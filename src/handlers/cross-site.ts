@@ -3,7 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen } from '../core/maybe-promise.ts'
-import { isOwnOrigin } from '../core/place.ts'
+import { isOwnOrigin, sentMethod } from '../core/place.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
@@ -42,11 +42,12 @@ export function createCrossSiteCheck(
   }
 }
 
+const SAFELISTED_METHODS: readonly string[] = ['GET', 'HEAD', 'POST']
 const FORM_TYPES: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']
 
 /** Whether no form can send a request: browsers ask before they do (Fetch, "CORS-safelisted method" and "request-header"). */
 function needsPreflight(exchange: Exchange): boolean {
-  if (exchange.req.method !== 'POST') return true
+  if (!SAFELISTED_METHODS.includes(sentMethod(exchange.req))) return true
   const essence = parseMediaType(exchange.field('content-type') ?? '')?.essence
   return essence !== undefined && !FORM_TYPES.includes(essence)
 }

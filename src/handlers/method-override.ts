@@ -18,7 +18,7 @@ export function methodOverride(...options: unknown[]): Handler {
     role: 'method-override',
     run(exchange) {
       overrideMethod(exchange)
-      const req = exchange.req as IncomingMessage & HostRequest & { originalMethod?: string }
+      const req = exchange.req as IncomingMessage & HostRequest
       if (exchange.method !== req.method) {
         req.originalMethod ??= req.method as string
         req.method = exchange.method

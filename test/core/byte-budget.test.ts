@@ -96,4 +96,27 @@ describe('createByteBudget', () => {
     c.end()
     await c.result
   })
+
+  it('starts what fits when one that stood before it gives up', async () => {
+    const { hold, started } = start()
+    const gone = client()
+    const [a, b, c, d] = [hold('a', 3 * MIB), hold('b', 2 * MIB, gone.exchange), hold('c', MIB), hold('d', MIB)]
+    gone.leave()
+    await expect(b.result).rejects.toMatchObject({ name: 'RequestAborted' })
+    await vi.waitFor(() => expect(started).toEqual(['a', 'c']))
+    for (const task of [a, c, d]) task.end()
+    expect(await d.result).toBe('d')
+  })
+
+  it('lets no client wait that has left before: nothing would tell of it', async () => {
+    const { hold, started } = start()
+    const a = hold('a', 4 * MIB)
+    const gone = { ...client().exchange, isClosed: true } as Exchange
+    await expect(async () => hold('b', MIB, gone).result).rejects.toMatchObject({ name: 'RequestAborted' })
+    const c = hold('c', MIB)
+    a.end()
+    await vi.waitFor(() => expect(started).toEqual(['a', 'c']))
+    c.end()
+    await c.result
+  })
 })

@@ -28,6 +28,24 @@ async function start(allows?: (origin: string) => boolean, isSecure = isCleartex
 describe('createCrossSiteCheck', () => {
   const allows = (origin: string) => origin === FRIEND
 
+  it('judges by the method that was sent what needs a preflight under "*": a form may stand for DELETE on the host', async () => {
+    const cors = { allows: () => false, isAnyOrigin: true }
+    const piece = createHandler({ run: createCrossSiteCheck(isCleartext, cors), forwardErrors: false })
+    // As the middleware `method-override` of Express does for `?_method=DELETE`.
+    const port = await listen((req, res) => {
+      Object.assign(req, { originalMethod: req.method, method: 'DELETE' })
+      piece(req, res, () => void res.end('done'))
+    })
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const statusOf = async (method: string, fields: Fields) =>
+      (await ask(port, method, '/', { ...BASIC, Origin: EVIL, ...fields })).status
+    for (const method of ['GET', 'POST']) {
+      expect([await statusOf(method, form), await statusOf(method, {})]).toEqual([403, 403])
+    }
+    expect([await statusOf('PUT', form), await statusOf('DELETE', {})]).toEqual([200, 200])
+    expect(await statusOf('POST', { 'Content-Type': 'application/json' })).toBe(200)
+  })
+
   it.each<[string, Fields]>([
     ['Basic', BASIC],
     ['basic', { Authorization: 'basic YTpi' }],
