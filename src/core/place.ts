@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import { leadsOut, listReadings, measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
 import {
   formatOrigin,
+  hasKnownForm,
   isHost,
   normalizeHost,
   parseAuthority,
@@ -181,7 +182,7 @@ export function readTarget(exchange: Exchange): void {
   const path = parsed?.path ?? pathOfTarget(target)
   const readings = parsed === undefined || AMBIGUOUS.test(path) ? listReadings(path) : [path]
   const isLeft = place.mount !== '' && leadsOut(readings)
-  if (!place.isClear || target === '*' || readings === undefined || isLeft) {
+  if (!place.isClear || !hasKnownForm(target) || readings === undefined || isLeft) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The target of the request is malformed.' })
   }
   exchange.path = path

@@ -1,6 +1,6 @@
 /** Whether a request is below a path prefix, in the reading of every program that it may pass through. */
 
-import { parseRequestTarget, pathOfTarget } from './request-target.ts'
+import { hasKnownForm, parseRequestTarget, pathOfTarget, toOriginForm } from './request-target.ts'
 
 /**
  * Where a request target lies. `inside`: as received, it begins with the prefix. `outside`: no reading of it does.
@@ -9,7 +9,7 @@ import { parseRequestTarget, pathOfTarget } from './request-target.ts'
 type Placement = 'inside' | 'outside' | 'unclear'
 
 /** A path that has one reading only: no escape, parameter or dot segment, no slash that is doubled or turned round. */
-const PLAIN = /^(?:\/(?!\.{0,2}(?:\/|$))[^/\\%;?#\x00-\x20\x7f]+)*\/?$/
+const PLAIN = /^(?:\/(?!\.{0,2}(?:\/|$))[^/\\%;?#\x00-\x20\x7f\s]+)*\/?$/
 /** The most readings that are looked at, and the longest path that has several. */
 const MOST = 64
 const LONGEST = 4096
@@ -17,6 +17,8 @@ const LONGEST = 4096
 /** What programs on the way do with a path before they compare it, each by itself and in any order. */
 const READINGS: readonly ((path: string) => string)[] = [
   decodeEscapes,
+  // By itself: the URL Standard resolves "%2e" as a dot segment, and leaves the slash in "/a%2fb" what it is.
+  (path) => path.replace(/%2f/gi, '/'),
   (path) => path.replaceAll('\\', '/'),
   // A scheme without an authority, and a path without its first slash.
   (path) => path.replace(/^(?:[a-z][a-z0-9+.-]*:)?\/?/i, '/'),
@@ -27,8 +29,9 @@ const READINGS: readonly ((path: string) => string)[] = [
   resolveDots,
   (path) => path.replace(/;[^/]*/g, ''),
   (path) => path.replace(/[?#].*$/s, ''),
-  // The URL Standard drops tabs and line feeds.
-  (path) => path.replace(/[\x00-\x20\x7f]/g, ''),
+  // The URL Standard drops tabs and line feeds, and `url.parse` all blanks around a target, that of Latin-1 among them.
+  (path) => path.replace(/[\t\n\r]/g, ''),
+  (path) => path.replace(/[\x00-\x20\x7f\s]/g, ''),
 ]
 
 /**
@@ -77,8 +80,8 @@ function climbs(path: string): boolean {
  */
 export function placeTarget(target: string, prefix: string): Placement {
   if (prefix === '') return 'inside'
-  // About the server as a whole, and so about everything below the prefix too.
-  if (target === '*') return 'unclear'
+  // `*` is about the server as a whole, and so about everything below the prefix too.
+  if (!hasKnownForm(toOriginForm(target))) return 'unclear'
   const path = pathOfTarget(target)
   if (measurePrefix(path, prefix) !== undefined) return 'inside'
   const readings = listReadings(path)
@@ -124,11 +127,11 @@ const UTF8 =
   /^(?:%[0-7].|%(?:c[2-9a-f]|d.)%[89ab].|%e(?:0%[ab]|[1-9a-cef]%[89ab]|d%[89]).%[89ab].|%f(?:0%[9ab]|[1-3]%[89ab]|4%8).(?:%[89ab].){2})+$/i
 
 /**
- * Decodes every escape, also those that are not UTF-8: there are programs that do. `decodeURIComponent` would throw for each of
- * a thousand of these.
+ * Decodes every escape but that of the slash, also those that are not UTF-8: there are programs that do. `decodeURIComponent`
+ * would throw for each of a thousand of these.
  */
 function decodeEscapes(path: string): string {
-  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+  return path.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, (run) => {
     if (UTF8.test(run)) return decodeURIComponent(run)
     let text = ''
     for (let at = 1; at < run.length; at += 3) text += String.fromCharCode(Number.parseInt(run.slice(at, at + 2), 16))

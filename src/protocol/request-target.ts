@@ -65,14 +65,22 @@ function decodePath(raw: string): string | undefined {
 }
 
 /**
- * A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. One without an
- * authority stays as it is: the URL Standard takes `http:///a/b` for `http://a/b`.
+ * A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. One stays as it is
+ * where programs differ in where its path begins: without an authority (the URL Standard takes `http:///a/b` for `http://a/b`), and
+ * with an authority that ends in anything but a path or a query without slashes (`http://host?/a/b` is `/a/b` for some).
  */
 export function toOriginForm(target: string): string {
-  const origin = target.charCodeAt(0) === SLASH ? null : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]+/i.exec(target)
+  const origin = target.charCodeAt(0) === SLASH ? null : ABSOLUTE_FORM.exec(target)
   if (origin === null) return target
   const rest = target.slice(origin[0].length)
-  return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\%\x00-\x20\x7f-\uffff]+(?=\/|\?[^/]*$|$)/i
+
+/** Whether every program looks for the path of a target in the same place, after {@link toOriginForm}. */
+export function hasKnownForm(target: string): boolean {
+  return target === '' || target.charCodeAt(0) === SLASH || /^[a-z][a-z0-9+.-]*:\/\/\//i.test(target)
 }
 
 /** The path of a target, as received. */

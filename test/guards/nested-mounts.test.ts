@@ -77,6 +77,12 @@ describe('a guard that asks about paths', () => {
     ])
   })
 
+  it('resolves escaped dots where an escaped slash is before them, and refuses what has no path (URL Standard, "path state")', async () => {
+    expect(await ask(guardOfSecret(), ['/x%2fy/%2e%2e/secret', '/x%2fy/%2e%2e/public', '*/secret', '*secret'])).toEqual(
+      ['401 /x%2fy/%2e%2e/secret', '200 /x%2fy/%2e%2e/public', '400 */secret', '400 *secret'],
+    )
+  })
+
   it('hides what authorize hides in one reading, whatever it says of the others', async () => {
     const hiding = auth({ schemes, requireAuth: 'none', authorize: (_, { path }) => path === '/public' || 'not-found' })
     const targets = ['/public', '/x/..;/public', '/public;a=b', '/%2570ublic']

@@ -70,6 +70,8 @@ export function spellSecret(prefix: string): readonly string[] {
       `/%0a${path.slice(1)}`,
     ],
     ...[`/%c0%af${path.slice(1)}`, `${path}%zz`, `${path}/%ff`, `/%zz/..${path}`],
+    ...[`/x%2fy/..${path}`, `/x%2fy/%2e%2e${path}`, `/x%5cy/%2e.${path}`, `/x%252fy/%2e%2e${path}`, `${path}\xa0`],
+    ...[`*${path}`, `*${path.slice(1)}`],
   ]
   const inOtherForms = [
     path,
@@ -86,7 +88,8 @@ export function spellSecret(prefix: string): readonly string[] {
     `http:///host${path}`,
     `ftp://host${path}`,
   ])
-  return [...new Set([...inOriginForm, ...inOtherForms, `http:${path}`, '*'])]
+  const inNoForm = [`http:${path}`, `http://host?${path}`, `http://host#${path}`, `http://y%2f${path.slice(1)}`]
+  return [...new Set([...inOriginForm, ...inOtherForms, ...inNoForm, '*'])]
 }
 
 /** Targets that are not below `/api` in any reading, and one that is below the root. */
@@ -116,7 +119,8 @@ export function isBelow(target: string, prefix: string): boolean {
     }
   }
   const path = readAsUrl(target.replace(/^[a-z]+:\/\/[^/]*/i, 'http://host'))
-  return [path, readAsUrl(path), decode(decode(path)), readAsUrl(target)].some((path) => {
+  const behindHost = /^[/*]/.test(target) ? readAsUrl(`http://host${target}`) : path
+  return [path, readAsUrl(path), decode(decode(path)), readAsUrl(target), behindHost].some((path) => {
     const plain = readAsUrl(
       `/${decode(decode(path))}`
         .replaceAll('\\', '/')

@@ -1,3 +1,5 @@
+import { posix, win32 } from 'node:path'
+import { parse as parseUrl } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { listReadings, measurePrefix, placeTarget } from '../../src/protocol/path-prefix.ts'
@@ -26,7 +28,24 @@ describe('placeTarget', () => {
     ['http:host/api', 'unclear'],
     ['/api%2fx', 'unclear'],
     ['/api#x', 'unclear'],
+    // The URL Standard takes these dots for dots, and this slash for a part of the segment.
+    ['/x%2fy/%2e%2e/api', 'unclear'],
+    ['/x%2fy/.%2e/%61pi', 'unclear'],
+    ['/api\xa0', 'unclear'],
     ['*', 'unclear'],
+    // Routers differ in where a path begins that follows anything but an authority.
+    ['*api/x', 'unclear'],
+    ['*/api/x', 'unclear'],
+    ['api/x', 'unclear'],
+    ['@host/api/x', 'unclear'],
+    ['\xa0/api/x', 'unclear'],
+    ['+http:/api/x', 'unclear'],
+    ['foo:api/x', 'unclear'],
+    ['http://host?/api/x', 'unclear'],
+    ['http://host#/api/x', 'unclear'],
+    ['http://host%2fapi/x', 'unclear'],
+    ['http://host?x', 'outside'],
+    ['http://user@host:80/x?/api', 'outside'],
     ['/x/api', 'outside'],
     ['/apis', 'outside'],
     ['/', 'outside'],
@@ -100,6 +119,39 @@ describe('placeTarget', () => {
         expect([target, placeTarget(target, '/api')]).not.toEqual([target, 'outside'])
       }),
       { numRuns: 3000 },
+    )
+  })
+
+  it('never calls outside what programs read below the prefix, one after the other (URL Standard, "path state")', () => {
+    const programs: readonly ((path: string) => string)[] = [
+      (path) => new URL(path, 'http://host/').pathname,
+      (path) => parseUrl(path).pathname ?? '',
+      decodeURI,
+      decodeURIComponent,
+      (path) => posix.normalize(path),
+      (path) => win32.normalize(path).replaceAll('\\', '/'),
+      (path) => path.replace(/\/{2,}/g, '/'),
+      (path) => path.replace(/;[^/]*/g, ''),
+      (path) => path.trim(),
+    ]
+    const token = fc.constantFrom(
+      ...'/ \\ %2f %2F %5c %25 .. %2e%2e .%2E . ; # ? @ x // %61 /v1 /api \xa0 \t'.split(' '),
+    )
+    const sequence = fc.array(fc.constantFrom(...programs), { maxLength: 3 })
+    const runAll = (target: string, programs: readonly ((path: string) => string)[]): string => {
+      try {
+        return programs.reduce((path, read) => read(path), target.split('?')[0]!)
+      } catch {
+        return ''
+      }
+    }
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 5 }), fc.boolean(), sequence, (tokens, isBehind, programs) => {
+        const target = isBehind ? `/x${tokens.join('')}/api` : `/${tokens.join('')}`
+        const isOutside = placeTarget(target, '/api') === 'outside'
+        expect([target, isOutside && /^\/api(?:\/|$)/i.test(runAll(target, programs))]).toEqual([target, false])
+      }),
+      { numRuns: 20_000 },
     )
   })
 
