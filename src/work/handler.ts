@@ -101,7 +101,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const state = await store.read(path)
     if (!isResource(state)) return 'removed'
     const expect = version === undefined ? 'any' : { version }
-    const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
+    const related = await relatedPaths(route, path)
+    const options = { expect, related, retention: undefined, below: false, ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
     await loadIndexes()
     const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state

@@ -52,7 +52,10 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
 
   async function perform(id: string, controller: AbortController): Promise<boolean> {
     const work = await inTime(queue.find(id, maxAttempts, controller.signal))
-    if (work === undefined || !(await insist(work, controller.signal, () => queue.claim(work)))) return false
+    if (work === undefined) return false
+    // A renewal is the same step: where that is taken, the claim is not refused for a reason of its own.
+    const isClaimed = await insist(work, controller.signal, () => queue.claim(work), Number.POSITIVE_INFINITY)
+    if (!isClaimed) return false
     let waited = 0
     const renew = async (): Promise<void> => {
       // The store may be slow to answer the one before. Once the lease has run out, that may never come.
@@ -83,14 +86,19 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
    * Waits until the store is there again: a claim whose answer has got lost, or whose end is not recorded, would count as an
    * attempt that ended the process.
    */
-  async function insist<Result>(work: ClaimedWork, signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
+  async function insist<Result>(
+    work: ClaimedWork,
+    signal: AbortSignal,
+    step: () => Promise<Result>,
+    most: number = MOST_REFUSALS,
+  ): Promise<Result> {
     let refusals = 0
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LEASE / RENEWALS)) {
       try {
         return await inTime(step())
       } catch (error) {
         // Where the store is there and this alone fails, other work gets its place.
-        if (!isOfStore(error) || refusals === MOST_REFUSALS) throw error
+        if (!isOfStore(error) || refusals === most) throw error
         await sleep(pause, undefined, { signal, ref: false })
         if (await isStoreThere(work)) refusals++
       }

@@ -215,6 +215,29 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
   })
 })
 
+it('a queued removal says itself whether what is below goes with it, so that no polluted prototype does', async () => {
+  for (const hooks of [{}, { afterCommit: () => {} }]) {
+    const inner = memoryStore()
+    const told: boolean[] = []
+    const store: ResourceStore = {
+      ...inner,
+      remove(path, options) {
+        if (path === '/tasks/1') told.push(Object.hasOwn(options, 'below'), Object.hasOwn(options, 'retention'))
+        return inner.remove(path, options)
+      },
+    }
+    target = await startService({ resources: { '/tasks': collection({ deletion: 'queued', ...hooks }) } }, store)
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(202)
+    await waitFor(
+      () => target!.send('GET', '/tasks/1'),
+      ({ status }) => status === 410,
+    )
+    expect(told).toEqual([true, true])
+    await target.close()
+  }
+})
+
 describe('a collection with parent: true', () => {
   it('is for those who may read the parent, and does not exist for others, in the same bytes', async () => {
     const guarded = {

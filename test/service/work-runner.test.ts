@@ -386,6 +386,19 @@ describe('the lease of work', () => {
     }
   })
 
+  it('is had also where the answers of a store that is there get lost repeatedly', async () => {
+    const perform = vi.fn(async () => {})
+    const { queue, runner } = await createRun({ perform }, { maxAttempts: 1 })
+    const { claim: make } = queue
+    const lose: WorkQueue['claim'] = async (work) => {
+      await make(work)
+      throw new HttpError(503, 'ERR_UNAVAILABLE')
+    }
+    vi.spyOn(queue, 'claim').mockImplementationOnce(lose).mockImplementationOnce(lose).mockImplementationOnce(lose)
+    expect(await runner.run('1')).toBe(true)
+    expect(perform).toHaveBeenCalledOnce()
+  })
+
   it('is not taken from a process that was faster, where the answer to the claim has got lost', async () => {
     const perform = vi.fn(async () => {})
     const { store, queue, runner } = await createRun({ perform })
