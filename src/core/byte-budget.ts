@@ -22,9 +22,11 @@ export interface BudgetLimits {
   readonly waiting: number
   /** The most milliseconds that a task waits. */
   readonly patience: number
+  /** The most milliseconds for which a task counts: a hook that falls silent must not keep its room for good. */
+  readonly longest: number
 }
 
-const LIMITS: BudgetLimits = { bytes: 128 * 1024 * 1024, waiting: 1024, patience: 10_000 }
+const LIMITS: BudgetLimits = { bytes: 128 * 1024 * 1024, waiting: 1024, patience: 10_000, longest: 120_000 }
 
 export function createByteBudget(limits: BudgetLimits = LIMITS): ByteBudget {
   const waiting = new Set<{ readonly bytes: number; start(): void }>()
@@ -40,22 +42,25 @@ export function createByteBudget(limits: BudgetLimits = LIMITS): ByteBudget {
     }
   }
 
-  function release(bytes: number): void {
-    used -= bytes
-    startNext()
-  }
-
   /** Runs a task whose bytes are counted. */
   function run<Result>(bytes: number, task: () => MaybePromise<Result>): MaybePromise<Result> {
+    const timer = setTimeout(() => release(), limits.longest).unref()
+    let counted = bytes
+    const release = (): void => {
+      clearTimeout(timer)
+      used -= counted
+      counted = 0
+      startNext()
+    }
     let result: MaybePromise<Result>
     try {
       result = task()
     } catch (error) {
-      release(bytes)
+      release()
       throw error
     }
-    if (isPromise(result)) return Promise.resolve(result).finally(() => release(bytes))
-    release(bytes)
+    if (isPromise(result)) return Promise.resolve(result).finally(release)
+    release()
     return result
   }
 

@@ -1,9 +1,9 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BudgetLimits, createByteBudget } from '../../src/core/byte-budget.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 
 const MIB = 1024 * 1024
-const LIMITS: BudgetLimits = { bytes: 4 * MIB, waiting: 3, patience: 60_000 }
+const LIMITS: BudgetLimits = { bytes: 4 * MIB, waiting: 3, patience: 60_000, longest: 60_000 }
 
 /** A client, and its leaving. */
 function client() {
@@ -48,6 +48,26 @@ describe('createByteBudget', () => {
     await vi.waitFor(() => expect(started.slice(2)).toEqual(['b', 'c']))
     for (const task of [b, c, d]) task.end()
     expect(await Promise.all([b.result, c.result])).toEqual(['b', 'c'])
+  })
+
+  it('gives the room of a task that falls silent to others, once', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { hold, started } = start()
+    const silent = hold('silent', 4 * MIB)
+    await vi.advanceTimersByTimeAsync(59_000)
+    const [b, c] = [hold('b', 4 * MIB), hold('c', MIB)]
+    expect(started).toEqual(['silent'])
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(started).toEqual(['silent', 'b'])
+    silent.end()
+    expect(await silent.result).toBe('silent')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(started).toEqual(['silent', 'b'])
+    b.end()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(started).toEqual(['silent', 'b', 'c'])
+    c.end()
   })
 
   it('runs one that is larger than all may be when it is alone', async () => {
