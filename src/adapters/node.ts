@@ -6,7 +6,7 @@ import { checkHandler, type Handler, isHandler, type Next } from '../core/handle
 import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { findPlace, type Place, placeBelow } from '../core/place.ts'
+import { findPlace, hasWellFormedHost, type Place, placeBelow } from '../core/place.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
 
@@ -39,7 +39,8 @@ const unplaced = new WeakMap<Listener, Listener>()
 export function placeHandler(handler: Handler, locate: (place: Place) => Place | undefined): Handler {
   const { role, methods, isWellKnown, decide, write, respond } = handler
   const createExchange: Handler['createExchange'] = (req, res, place = findPlace(req as IncomingMessage)) => {
-    const located = locate(place)
+    const isUnclear = role !== 'endpoint' && !hasWellFormedHost(req as IncomingMessage)
+    const located = isUnclear ? { ...place, isClear: false } : locate(place)
     if (located !== undefined) return handler.createExchange(req, res, located)
     // A well-known URI lies at the root of the server, wherever its handler is mounted (RFC 8615 §3).
     return isWellKnown?.(place.mount + place.target) === true ? handler.createExchange(req, res, place) : undefined

@@ -15,6 +15,7 @@ import {
 } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { readField } from './fields.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { HostRequest } from './request-view.ts'
 
@@ -76,6 +77,15 @@ export function placeBelow(place: Place, prefix: string): Place | undefined {
   const length = measurePrefix(pathOfTarget(target), prefix)!
   const rest = target.slice(length)
   return { mount: mount + target.slice(0, length), target: rest.startsWith('/') ? rest : `/${rest}`, isClear: true }
+}
+
+/**
+ * Whether Host is a host, if there is one. Programs that read `http://${host}${target}` as a URL, as those on Hono do, may find
+ * a path in anything else: in `host/api/x?`. Over HTTP/2 Node refuses what is none.
+ */
+export function hasWellFormedHost({ headers }: IncomingMessage): boolean {
+  const host = readField(headers, 'host')
+  return host === undefined || isHost(host)
 }
 
 /** Whether HTTP/2 carries a request. The version alone does not tell: over HTTP/1 a client may write what it likes. */
@@ -167,7 +177,7 @@ const AMBIGUOUS = /%[0-9a-f]{2}|;/i
  * `/@scope%2Fname`, is the host's to judge: its path is what was received, and `readings` what programs may take it
  * for.
  * @throws HttpError 400 for a target that may or may not be below the mount of the middleware, or leads out of it; for `*`
- *   with another method than OPTIONS (RFC 9112 §3.2.4)
+ *   with another method than OPTIONS (RFC 9112 §3.2.4); for a Host that is none
  */
 export function readTarget(exchange: Exchange): void {
   const { place } = exchange
@@ -182,7 +192,8 @@ export function readTarget(exchange: Exchange): void {
   const path = parsed?.path ?? pathOfTarget(target)
   const readings = parsed === undefined || AMBIGUOUS.test(path) ? listReadings(path) : [path]
   const isLeft = place.mount !== '' && leadsOut(readings)
-  if (!place.isClear || !hasKnownForm(target) || readings === undefined || isLeft) {
+  const isUnclear = !place.isClear || !hasKnownForm(target) || !hasWellFormedHost(exchange.req)
+  if (isUnclear || readings === undefined || isLeft) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The target of the request is malformed.' })
   }
   exchange.path = path

@@ -16,9 +16,9 @@ const LONGEST = 4096
 
 /** What programs on the way do with a path before they compare it, each by itself and in any order. */
 const READINGS: readonly ((path: string) => string)[] = [
-  decodeEscapes,
-  // By itself: the URL Standard resolves "%2e" as a dot segment, and leaves the slash in "/a%2fb" what it is.
-  (path) => path.replace(/%2f/gi, '/'),
+  (path) => decodeEscapes(path),
+  // The URL Standard resolves "%2e" as a dot segment, and leaves the slash in "/a%2fb" what it is.
+  (path) => decodeEscapes(path, /(?:%(?!2f)[0-9a-f]{2})+/gi),
   (path) => path.replaceAll('\\', '/'),
   // A scheme without an authority, and a path without its first slash.
   (path) => path.replace(/^(?:[a-z][a-z0-9+.-]*:)?\/?/i, '/'),
@@ -127,11 +127,12 @@ const UTF8 =
   /^(?:%[0-7].|%(?:c[2-9a-f]|d.)%[89ab].|%e(?:0%[ab]|[1-9a-cef]%[89ab]|d%[89]).%[89ab].|%f(?:0%[9ab]|[1-3]%[89ab]|4%8).(?:%[89ab].){2})+$/i
 
 /**
- * Decodes every escape but that of the slash, also those that are not UTF-8: there are programs that do. `decodeURIComponent`
- * would throw for each of a thousand of these.
+ * Decodes escapes, also those that are not UTF-8: there are programs that do. `decodeURIComponent` would throw for each of a
+ * thousand of these.
+ * @param runs what is decoded. Default: every escape
  */
-function decodeEscapes(path: string): string {
-  return path.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, (run) => {
+function decodeEscapes(path: string, runs: RegExp = /(?:%[0-9a-f]{2})+/gi): string {
+  return path.replace(runs, (run) => {
     if (UTF8.test(run)) return decodeURIComponent(run)
     let text = ''
     for (let at = 1; at < run.length; at += 3) text += String.fromCharCode(Number.parseInt(run.slice(at, at + 2), 16))

@@ -179,6 +179,7 @@ describe('listReadings', () => {
   it('has the path as received first, and all others once', () => {
     expect(listReadings('/a/%2e%2e/b')).toEqual(['/a/%2e%2e/b', '/a/../b', '/b'])
     expect(listReadings('/@scope%2Fname')).toEqual(['/@scope%2Fname', '/@scope/name'])
+    expect(listReadings('/a%2fb%3dc')).toEqual(['/a%2fb%3dc', '/a/b=c', '/a%2fb=c'])
     expect(listReadings('//a/b')).toEqual(['//a/b', '/b', '/a/b'])
   })
 
