@@ -198,8 +198,9 @@ function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number
 }
 
 /**
- * Who a token is for: `sub`, or `client_id` where there is no user; empty without either. `undefined` where it is not text
- * (RFC 7519 §4.1.2): all such users would be one.
+ * Names who a token is for.
+ * @returns `sub`, or `client_id` without a `sub`; empty without both; `undefined` for a value that is not text (RFC 7519
+ *   §4.1.2): all such users would be one principal
  */
 export function readName(claims: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const name = claims?.['sub'] ?? claims?.['client_id'] ?? ''

@@ -57,7 +57,7 @@ export type Verdict = boolean | null | undefined | VerifiedUser
 
 /** Who was verified: an `id`, `claims`, or both. An object with neither is an error (500). */
 export interface VerifiedUser {
-  /** Default: the user name; of a token its `sub`, or its `client_id` where there is no user. */
+  /** Default: the user name; for a token its `sub`, or its `client_id` without a `sub`. */
   readonly id?: string
   /** Whatever else is known, for `authorize`. */
   readonly claims?: Readonly<Record<string, unknown>>

@@ -80,8 +80,8 @@ export function placeBelow(place: Place, prefix: string): Place | undefined {
 }
 
 /**
- * Whether Host is a host, if there is one. Programs that read `http://${host}${target}` as a URL, as those on Hono do, may find
- * a path in anything else: in `host/api/x?`. Over HTTP/2 Node refuses what is none.
+ * Whether Host, if there is one, is well-formed. Programs that read `http://${host}${target}` as a URL, as those on Hono do, may
+ * find a path in any other: in `host/api/x?`. Over HTTP/2 Node refuses a malformed `:authority`.
  */
 export function hasWellFormedHost({ headers }: IncomingMessage): boolean {
   const host = readField(headers, 'host')
@@ -177,7 +177,7 @@ const AMBIGUOUS = /%[0-9a-f]{2}|;/i
  * `/@scope%2Fname`, is the host's to judge: its path is what was received, and `readings` what programs may take it
  * for.
  * @throws HttpError 400 for a target that may or may not be below the mount of the middleware, or leads out of it; for `*`
- *   with another method than OPTIONS (RFC 9112 §3.2.4); for a Host that is none
+ *   with another method than OPTIONS (RFC 9112 §3.2.4); for a malformed Host
  */
 export function readTarget(exchange: Exchange): void {
   const { place } = exchange

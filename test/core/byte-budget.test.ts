@@ -1,21 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BudgetLimits, createByteBudget } from '../../src/core/byte-budget.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import { createLeavingClient } from '../support/leaving-client.ts'
 
 const MIB = 1024 * 1024
 const LIMITS: BudgetLimits = { bytes: 4 * MIB, waiting: 3, patience: 60_000, longest: 60_000 }
-
-/** A client, and its leaving. */
-function client() {
-  const listeners = new Set<() => void>()
-  const exchange = {
-    onClose(listener: () => void) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-  } as unknown as Exchange
-  return { exchange, leave: () => [...listeners].map((listener) => listener()) }
-}
 
 /** Tasks that end when the test says so. */
 function start(limits = LIMITS) {
@@ -24,7 +13,7 @@ function start(limits = LIMITS) {
   return {
     budget,
     started,
-    hold(name: string, bytes: number, exchange = client().exchange) {
+    hold(name: string, bytes: number, exchange = createLeavingClient().exchange) {
       let resolve!: (name: string) => void
       let reject!: (error: Error) => void
       const promise = new Promise<string>((...both) => ([resolve, reject] = both))
@@ -83,7 +72,7 @@ describe('createByteBudget', () => {
 
   it('gives back the bytes of a task that throws at once, and the result of one that returns', () => {
     const { budget } = start()
-    const { exchange } = client()
+    const { exchange } = createLeavingClient()
     const broken = () => {
       throw new Error('broken')
     }
@@ -96,17 +85,19 @@ describe('createByteBudget', () => {
     const { hold, budget } = start({ ...LIMITS, patience: 20 })
     const a = hold('a', 4 * MIB)
     const waiting = [hold('b', MIB), hold('c', MIB), hold('d', MIB)]
-    expect(() => budget.hold(MIB, () => 1, client().exchange)).toThrow(expect.objectContaining({ status: 503 }))
+    expect(() => budget.hold(MIB, () => 1, createLeavingClient().exchange)).toThrow(
+      expect.objectContaining({ status: 503 }),
+    )
     for (const { result } of waiting)
       await expect(result).rejects.toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE' })
     a.end()
     await a.result
-    expect(budget.hold(4 * MIB, () => 1, client().exchange)).toBe(1)
+    expect(budget.hold(4 * MIB, () => 1, createLeavingClient().exchange)).toBe(1)
   })
 
   it('forgets a task whose client has left', async () => {
     const { hold, started } = start()
-    const gone = client()
+    const gone = createLeavingClient()
     const [a, b, c] = [hold('a', 4 * MIB), hold('b', 4 * MIB, gone.exchange), hold('c', MIB)]
     gone.leave()
     await expect(b.result).rejects.toMatchObject({ name: 'RequestAborted' })
@@ -119,7 +110,7 @@ describe('createByteBudget', () => {
 
   it('starts what fits when one that stood before it gives up', async () => {
     const { hold, started } = start()
-    const gone = client()
+    const gone = createLeavingClient()
     const [a, b, c, d] = [hold('a', 3 * MIB), hold('b', 2 * MIB, gone.exchange), hold('c', MIB), hold('d', MIB)]
     gone.leave()
     await expect(b.result).rejects.toMatchObject({ name: 'RequestAborted' })
@@ -131,7 +122,7 @@ describe('createByteBudget', () => {
   it('lets no client wait that has left before: nothing would tell of it', async () => {
     const { hold, started } = start()
     const a = hold('a', 4 * MIB)
-    const gone = { ...client().exchange, isClosed: true } as Exchange
+    const gone = { ...createLeavingClient().exchange, isClosed: true } as Exchange
     await expect(async () => hold('b', MIB, gone).result).rejects.toMatchObject({ name: 'RequestAborted' })
     const c = hold('c', MIB)
     a.end()

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 import { createTurns } from '../../src/core/turns.ts'
+import { createLeavingClient } from '../support/leaving-client.ts'
 
 const LIMITS = { perKey: 2, total: 3, patience: 10_000 }
 
@@ -219,18 +220,12 @@ describe('turns (issue 17.6)', () => {
 
   it('count a task that got its turn once: where its client leaves afterwards no more tasks wait than before', async () => {
     const turns = createTurns({ ...LIMITS, total: 1 })
-    const listeners = new Set<() => void>()
-    const exchange = {
-      onClose(listener: () => void) {
-        listeners.add(listener)
-        return () => listeners.delete(listener)
-      },
-    } as unknown as Exchange
+    const { exchange, leave } = createLeavingClient()
     const first = createTask()
     const all = [turns.take('/a', first.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse', exchange)]
     first.end()
     await Promise.all(all)
-    for (const leave of listeners) leave()
+    leave()
     const hanging = createTask()
     const held = [turns.take('/a', hanging.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse')]
     expect(() => turns.take('/a', () => 'x', 'refuse')).toThrow(expect.objectContaining({ status: 503 }))
