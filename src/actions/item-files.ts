@@ -1,7 +1,6 @@
 import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
-import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { keepsNumbers } from '../core/json-text.ts'
+import { defineMember, isJsonObject, type JsonObject, type JsonValue, keepsNumbers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS } from '../core/turns.ts'

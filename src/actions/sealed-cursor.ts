@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
-import { shareCall } from '../core/waiting.ts'
+import { shareCall } from '../core/time.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'

@@ -8,9 +8,9 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  keepsNumbers,
   readMember,
 } from '../core/json.ts'
-import { keepsNumbers } from '../core/json-text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, hasProperties } from '../core/option-values.ts'
 import { parseIntegerName } from '../stores/types.ts'

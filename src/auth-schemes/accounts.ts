@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import {
   describeValue,
@@ -14,6 +13,7 @@ import {
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { networkOf } from '../core/peer.ts'
 import type { RequestView } from '../core/request-view.ts'
+import { isWithin } from '../core/time.ts'
 
 /** Accounts with passwords: their names, the comparison of secrets, and what slows down guessing. */
 

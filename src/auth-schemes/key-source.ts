@@ -1,9 +1,9 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { isWithin } from '../core/forward-clock.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
+import { isWithin } from '../core/time.ts'
 import type { JwtOptions } from './jwt-options.ts'
 import { formatKeyIdentity, isImportable, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createForwardClock, isWithin } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { RECORD, type ValueRule } from '../core/option-values.ts'
+import { createForwardClock, isWithin } from '../core/time.ts'
 
 /** Nonces that several processes take from each other. */
 export interface SharedNonces {

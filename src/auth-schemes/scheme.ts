@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { isWithin } from '../core/forward-clock.ts'
 import { createGenerations } from '../core/generations.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { type DefaultRule, describeValue, textLike, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import type { Principal } from '../core/request-view.ts'
+import { isWithin } from '../core/time.ts'
 import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
 
 /** What a scheme says about the credentials of a request. */

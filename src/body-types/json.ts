@@ -1,6 +1,15 @@
 import { type ContentError, HttpError } from '../core/errors.ts'
-import { formatPointerStep, isDeeperThan, type JsonObject, type JsonValue } from '../core/json.ts'
-import { countNameColons, countOpenings, hasMoreEntries, type JsonScan, scanJson } from '../core/json-text.ts'
+import {
+  countNameColons,
+  countOpenings,
+  formatPointerStep,
+  hasMoreEntries,
+  isDeeperThan,
+  type JsonObject,
+  type JsonScan,
+  type JsonValue,
+  scanJson,
+} from '../core/json.ts'
 import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany } from './limits.ts'
 import { decodeUtf8 } from './text.ts'
 

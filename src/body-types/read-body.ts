@@ -2,9 +2,9 @@ import { Socket } from 'node:net'
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { stopWatch, watchIdle } from '../core/idle-watch.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { contentGone, declaredLength, wasRead } from '../core/request-content.ts'
+import { stopWatch, watchIdle } from '../core/time.ts'
 import { tooLarge } from './limits.ts'
 
 export const NO_BYTES: Uint8Array = new Uint8Array(0)

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../core/reply.ts'
-import { waitAtMost } from '../core/waiting.ts'
+import { waitAtMost } from '../core/time.ts'
 import { isEntityTag } from '../protocol/preconditions.ts'
 import { readWhole } from '../stores/streams.ts'
 import {

@@ -1,7 +1,7 @@
 import { isPromise } from '../core/maybe-promise.ts'
 import { FUNCTION } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import { waitAtMost } from '../core/waiting.ts'
+import { waitAtMost } from '../core/time.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { claimSettles } from './claims.ts'
 

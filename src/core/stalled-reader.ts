@@ -2,8 +2,8 @@ import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type Connection, connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
-import { sweep } from './idle-watch.ts'
 import { streamOf } from './place.ts'
+import { sweep } from './time.ts'
 
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2

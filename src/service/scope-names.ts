@@ -1,8 +1,8 @@
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { shareCall } from '../core/time.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
-import { shareCall } from '../core/waiting.ts'
 import { isResource, type ResourceStore, type StoredState } from '../stores/types.ts'
 
 /** Milliseconds after which the names are read again: another process may have learned one. */

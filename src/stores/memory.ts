@@ -1,7 +1,7 @@
-import { createForwardClock } from '../core/forward-clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CLOCK, PERIOD, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { createForwardClock } from '../core/time.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createContentHolder, createStates, type TakenStreams } from './memory/states.ts'
 import { isExpected, type StoredContent } from './new-state.ts'

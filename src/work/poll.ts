@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
-import { LONGEST_TIMER } from '../core/idle-watch.ts'
 import { reportFailure } from '../core/operator-log.ts'
+import { LONGEST_TIMER } from '../core/time.ts'
 import type { ResourceStore, StoredResource } from '../stores/types.ts'
 
 /** Calls a function at intervals. */

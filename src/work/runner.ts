@@ -3,7 +3,7 @@ import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { logFailure } from '../core/failures.ts'
 import { reportFailure } from '../core/operator-log.ts'
-import { waitAtMost } from '../core/waiting.ts'
+import { waitAtMost } from '../core/time.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
 import { inTime, isOfStore } from './store-calls.ts'
 

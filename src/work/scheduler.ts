@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
-import { isWithin } from '../core/forward-clock.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
+import { isWithin } from '../core/time.ts'
 import type { OperationsSettings } from './operations.ts'
 import { createPoll } from './poll.ts'
 import type { WorkQueue } from './queue.ts'

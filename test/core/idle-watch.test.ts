@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { stopWatch, sweep, watchIdle } from '../../src/core/idle-watch.ts'
+import { stopWatch, sweep, watchIdle } from '../../src/core/time.ts'
 
 afterEach(() => void vi.useRealTimers())
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
-import { hasMoreEntries, scanJson } from '../../src/core/json-text.ts'
+import { hasMoreEntries, scanJson } from '../../src/core/json.ts'
 
 const NO_LIMITS = { depth: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY }
 

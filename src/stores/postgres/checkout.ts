@@ -2,8 +2,8 @@
 
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../../core/errors.ts'
-import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { hasProperties } from '../../core/option-values.ts'
+import { stopWatch, watchIdle } from '../../core/time.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
 import type { PostgresStoreOptions } from '../postgres.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../types.ts'

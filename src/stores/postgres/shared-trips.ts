@@ -1,4 +1,4 @@
-import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
+import { stopWatch, watchIdle } from '../../core/time.ts'
 import { type Abortable, isAborted } from '../types.ts'
 import { type Checkout, isConnectionIntact, LOOK_PERIOD, UNENDING, type WaitingCalls } from './checkout.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'

@@ -2,9 +2,8 @@
 
 import { AsyncResource } from 'node:async_hooks'
 import { publishFailure } from '../../core/diagnostics.ts'
-import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { waitAtMost } from '../../core/waiting.ts'
+import { LONGEST_TIMER, waitAtMost } from '../../core/time.ts'
 import type { CollectionIndex } from '../lists.ts'
 import type { StoredResource } from '../types.ts'
 import type { IndexSteps, Swept } from './dialect.ts'

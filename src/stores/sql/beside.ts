@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ContentStore, createGoneError, type ListedContent } from '../../contents/types.ts'
-import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import { andThen, atOnce, type MaybePromise } from '../../core/maybe-promise.ts'
+import { LONGEST_TIMER } from '../../core/time.ts'
 import { measure, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { createForwardClock } from '../../core/forward-clock.ts'
+import { createForwardClock } from '../../core/time.ts'
 import { isExpected } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
 import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'

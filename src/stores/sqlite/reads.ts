@@ -1,8 +1,8 @@
 /** What is read: states, pages of a collection, and pages by a query. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ForwardClock } from '../../core/forward-clock.ts'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
+import type { ForwardClock } from '../../core/time.ts'
 import type { ListOptions, Page } from '../lists.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'

@@ -1,6 +1,9 @@
-/** Notices what has not moved for too long, with one timer for all of it: a timer each would cost more than a small request. */
+/** A clock that never goes back, waiting for what may never end, and timers that many share. */
 
-/** One thing that is being watched. */
+/**
+ * What is noticed once it has not moved for too long, with one timer for all of it: a timer each would cost more than a small
+ * request.
+ */
 export interface IdleWatch {
   /** Whether something moved since the last sweep: to be set by the code that sees it move. */
   moved: boolean
@@ -120,3 +123,89 @@ export function sweep(timeout: number, one: Watched): void {
 
 /** Milliseconds of the longest timer: timers take 32 bits, and a longer one fires at once. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1
+
+/** The local clock, but never back. */
+export interface ForwardClock {
+  /** Milliseconds since the epoch, never less than before. */
+  now(): number
+  /** Takes over a time that another process has given. */
+  raise(time: number): void
+}
+
+/**
+ * A clock that was set back, or that is behind the clock of another process, would give a state the date of an earlier
+ * one, and a date that names two states proves nothing (RFC 9110 §8.8.2.2). It would also take what is new for old. Until
+ * the local clock has caught up, time goes on from where it was, in whole seconds: what is kept for a time still expires.
+ * @param now the local clock, in milliseconds since the epoch
+ */
+export function createForwardClock(now: () => number): ForwardClock {
+  let latest = Number.NEGATIVE_INFINITY
+  /** When `latest` was reached, on a monotonic clock; `undefined` while the local clock leads. */
+  let since: number | undefined
+
+  return {
+    now() {
+      const local = now()
+      if (local >= latest) {
+        since = undefined
+        latest = local
+        return local
+      }
+      const moment = performance.now()
+      since ??= moment
+      const seconds = Math.floor((moment - since) / 1000)
+      since += seconds * 1000
+      latest += seconds * 1000
+      return latest
+    },
+
+    raise(time) {
+      if (time <= latest) return
+      latest = time
+      since = undefined
+    },
+  }
+}
+
+/**
+ * Whether less than a time has passed since a moment. A moment that lies ahead comes from a clock that was put back: by
+ * the difference alone, what was kept then would count until the clock is there again.
+ * @param since milliseconds since the epoch; `-Infinity` for never
+ * @param span milliseconds
+ */
+export function isWithin(since: number, span: number, now: number = Date.now()): boolean {
+  return now >= since && now - since < span
+}
+
+/** Waits until work has ended, or a time in milliseconds is over. @returns whether it has ended */
+export async function waitAtMost(time: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const isLate = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, time, false)
+  })
+  try {
+    return await Promise.race([work.then(() => true), isLate])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Milliseconds for which further callers join a call that has not ended. It may never end, where its connection was lost
+ * silently: callers that come later must not wait with it.
+ */
+const PATIENCE = 5000
+
+/** Lets callers of the same time share one call. The first caller after its end makes a new one. */
+export function shareCall<Result>(call: () => Promise<Result>): () => Promise<Result> {
+  let current: { readonly since: number; readonly result: Promise<Result> } | undefined
+  return () => {
+    if (current !== undefined && performance.now() - current.since < PATIENCE) return current.result
+    const result = call().finally(() => {
+      if (current === own) current = undefined
+    })
+    const own = { since: performance.now(), result }
+    current = own
+    return result
+  }
+}
