@@ -5,7 +5,7 @@ import { createLog, type Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, FUNCTION, LOG, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createAddressFinder, type TrustProxy } from '../core/peer.ts'
-import { createHttpsCheck } from './https-check.ts'
+import { createHttpsCheck } from './access-checks.ts'
 
 export interface RequireHttpsOptions {
   /** Whose X-Forwarded-Proto and Forwarded count. Default: of no proxy. */

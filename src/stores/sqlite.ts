@@ -1,6 +1,5 @@
 import { CLOCK, describeValue, numberThat, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { createKnownStates } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import { SQL_OPTIONS, type SqlSettings, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { createSqliteChanges, createSqliteClock, createSqliteNames } from './sqlite/changes.ts'
@@ -9,7 +8,7 @@ import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, openSqliteHandle, type SqliteDatabase, type SqliteHandle } from './sqlite/handle.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createSqliteQueries, createSqliteStates } from './sqlite/reads.ts'
-import { createSqliteRows } from './sqlite/row-writes.ts'
+import { createKnownStates, createSqliteRows } from './sqlite/row-writes.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 
@@ -61,8 +60,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   return createSqlStore('sqliteStore', settings, (shared) => {
     const { nextVersion, startSweep, sweepSoon: onShortage } = shared
     const migrate = (database: SqliteDatabase) => migrateSqlite(database, prefix)
-    const { database, space, requireFile } = openSqliteHandle(handle, { busyTimeout, reserve, onShortage, migrate })
-    const connection = createSqliteConnection(database, space, requireFile, busyTimeout)
+    const { database, space, file } = openSqliteHandle(handle, { busyTimeout, reserve, onShortage, migrate })
+    const connection = createSqliteConnection(database, space, file, busyTimeout)
     const statements = prepareStatements(database, prefix)
     const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
     const contents = createSqliteContents(connection, statements, clock, shared)

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../src/core/node-handler.ts'
-import { createHostCheck } from '../../src/handlers/allowed-hosts.ts'
+import { createHostCheck } from '../../src/handlers/access-checks.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { listen, serve } from './serve.ts'
 

@@ -1,5 +1,5 @@
+import { createRecentCache } from '../../core/recent-cache.ts'
 import type { ListOptions, Page } from '../lists.ts'
-import { createRecentCache } from '../recent-cache.ts'
 import { nameOf, parseIntegerName } from '../types.ts'
 import type { Collection, Entry } from './member-index.ts'
 

@@ -1,7 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import { createRecentCache } from '../../core/recent-cache.ts'
 import { createVersions } from '../new-state.ts'
-import { createRecentCache } from '../recent-cache.ts'
 import { toStream } from '../streams.ts'
 import { type Abortable, type Content, isStaged, type Page, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
 import { createIndexer, createSweeper, tryTo } from './background.ts'

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
+import type { RecentCache } from '../../core/recent-cache.ts'
 import type { CollectionIndex, ListOptions, ListQuery, Page } from '../lists.ts'
-import type { RecentCache } from '../recent-cache.ts'
 import type {
   Abortable,
   Content,

@@ -1,7 +1,6 @@
 import { HttpError } from '../../core/errors.ts'
 import { createForwardClock } from '../../core/time.ts'
 import { isExpected } from '../new-state.ts'
-import type { KnownStates } from '../recent-cache.ts'
 import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'
 import { encodeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
 import {
@@ -16,7 +15,7 @@ import {
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStates } from './reads.ts'
-import type { SqliteRows, StateWrite } from './row-writes.ts'
+import type { KnownStates, SqliteRows, StateWrite } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>

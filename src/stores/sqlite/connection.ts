@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
@@ -46,15 +47,16 @@ const MAX_WAITING = 10_000
 const LONGEST_PAUSE = 25
 
 /**
- * @param requireFile refuses writes that would be lost
+ * @param file the path of the database; empty for one in memory
  * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
  */
 export function createSqliteConnection(
   handle: SqliteDatabase,
   space: Space,
-  requireFile: () => void,
+  file: string,
   busyTimeout: number,
 ): SqliteConnection {
+  const requireFile = createFileCheck(file)
   let queue: Entry[] = []
   let isScheduled = false
   let isDurable = true
@@ -218,4 +220,21 @@ export function createSqliteConnection(
     },
   }
   return own
+}
+
+/**
+ * Makes what refuses a write once another file, or none, is at the path of the database, of its log or of the index of the log:
+ * SQLite goes on in those that it has opened, and what it acknowledges would be gone with the process. The locks are in the
+ * index: processes that have different ones write over each other.
+ */
+function createFileCheck(file: string): () => void {
+  const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
+  const opened = file === '' ? [] : [file, `${file}-wal`, `${file}-shm`].map((path) => ({ path, inode: inodeOf(path) }))
+  return () => {
+    const lost = opened.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)
+    if (lost === undefined) return
+    throw createUnavailableError(
+      new Error(`${lost.path} was removed or replaced while it was in use. Start the program again.`),
+    )
+  }
 }

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import { HttpError } from '../../core/errors.ts'
 import { hasProperties } from '../../core/option-values.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
@@ -51,7 +50,7 @@ interface SqliteHandleOptions {
 export function openSqliteHandle(
   opened: SqliteHandle,
   { busyTimeout, reserve: reserveSize, onShortage, migrate }: SqliteHandleOptions,
-): { readonly database: SqliteDatabase; readonly space: Space; readonly requireFile: () => void } {
+): { readonly database: SqliteDatabase; readonly space: Space; readonly file: string } {
   const database = opened as SqliteDatabase
   if (typeof (database.prepare('SELECT 1 AS one').get() as { one: unknown }).one !== 'number') {
     throw new TypeError(
@@ -83,24 +82,7 @@ export function openSqliteHandle(
   database.exec('PRAGMA mmap_size = 0')
   const space = createSpace(database, reserve, onShortage)
   space.tend()
-  return { database, space, requireFile: createFileCheck(file) }
-}
-
-/**
- * Makes what refuses a write once another file, or none, is at the path of the database, of its log or of the index of the log:
- * SQLite goes on in those that it has opened, and what it acknowledges would be gone with the process. The locks are in the
- * index: processes that have different ones write over each other.
- */
-function createFileCheck(file: string): () => void {
-  const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
-  const opened = file === '' ? [] : [file, `${file}-wal`, `${file}-shm`].map((path) => ({ path, inode: inodeOf(path) }))
-  return () => {
-    const lost = opened.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)
-    if (lost === undefined) return
-    throw createUnavailableError(
-      new Error(`${lost.path} was removed or replaced while it was in use. Start the program again.`),
-    )
-  }
+  return { database, space, file }
 }
 
 /** Runs an action at start, when nothing else waits for this process yet. */

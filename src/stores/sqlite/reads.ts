@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ForwardClock } from '../../core/time.ts'
 import type { ListOptions, Page } from '../lists.ts'
-import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
@@ -35,6 +34,7 @@ import { type Abortable, type ReadOptions, type StoredResource, type StoredState
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
+import type { KnownState, KnownStates } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
 
 export interface SqliteStates {

@@ -1,8 +1,10 @@
+import { createRecentCache } from '../../core/recent-cache.ts'
+import type { Page } from '../lists.ts'
 import { type Change, createResource, type Description, decideChange, readAsText } from '../new-state.ts'
-import type { KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/dialect.ts'
 import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
 import {
+  isLargeBody,
   nameOf,
   parseIntegerName,
   type RelatedWrite,
@@ -160,4 +162,66 @@ function countChanges(statement: SqliteStatement, values: readonly SqliteValue[]
 /** @param keep milliseconds */
 function expiryOf(time: number, keep: number): number {
   return Math.min(time + keep, Number.MAX_SAFE_INTEGER)
+}
+
+/** A live row, for those who replace it, and what its readers are given. */
+export interface KnownState extends RowHead {
+  readonly resource: StoredResource
+}
+
+/** A page of live members, and the versions that it was made of. */
+interface KnownPage {
+  readonly versions: string
+  readonly page: Page
+}
+
+/**
+ * States that are asked for repeatedly. Another process, or other code with the same handle, may have written
+ * since, so a user of one asks the table for the version first, which costs a fraction of reading the row. No version
+ * comes twice, so the same version is the same state.
+ */
+export interface KnownStates {
+  find(path: string): KnownState | undefined
+  /** The state of a path that has a version, where it is known. */
+  resourceOf(path: string, version: string): StoredResource | undefined
+  /** Keeps the state of a path that was offered before. */
+  offer(row: Pick<RowHead, 'path' | 'state' | 'content_id'>, resource: StoredResource): void
+  findPage(key: string): KnownPage | undefined
+  /** Keeps a page that was offered before. */
+  offerPage(key: string, rows: readonly RowHead[], page: Page): void
+}
+
+/** About what an entry takes beside its content: the objects, and the fields that are derived from them. */
+const OVERHEAD = 1024
+
+/** @param limit bytes for the states, and as many for the pages */
+export function createKnownStates(limit: number): KnownStates {
+  const states = createRecentCache<string, KnownState>(limit)
+  const pages = createRecentCache<string, KnownPage>(limit)
+  return {
+    find: states.get,
+
+    resourceOf(path, version) {
+      const known = states.get(path)
+      return known?.version === version ? known.resource : undefined
+    },
+
+    offer({ path, state, content_id }, resource) {
+      const size = sizeInMemory(resource)
+      if (!states.isWanted(resource.path, size)) return
+      const { version, lastModified } = resource
+      states.set(resource.path, { path, state, version, changed: lastModified!, content_id, resource }, size)
+    },
+
+    findPage: pages.get,
+
+    offerPage(key, rows, page) {
+      const size = page.items.reduce((sum, item) => sum + sizeInMemory(item), OVERHEAD)
+      if (pages.isWanted(key, size)) pages.set(key, { versions: rows.map((row) => row.version).join(), page }, size)
+    },
+  }
+}
+
+function sizeInMemory({ body, size }: StoredResource): number {
+  return isLargeBody(body) ? OVERHEAD : OVERHEAD + size
 }

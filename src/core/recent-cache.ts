@@ -4,8 +4,9 @@ interface Held<Value> {
 }
 
 /** A map that forgets what has not been used for long. */
-export interface Generations<Key, Value> {
+interface Generations<Key, Value> {
   get(key: Key): Value | undefined
+  /** @param size what the value takes, in the measure of the limit */
   set(key: Key, value: Value, size: number): void
 }
 
@@ -40,4 +41,26 @@ export function createGenerations<Key, Value>(limit: number): Generations<Key, V
   }
 
   return { get, set }
+}
+
+/**
+ * Keeps what is asked for again, up to a number of bytes. What is asked for only once, as by a crawler or a long
+ * download, drives nothing out.
+ */
+export interface RecentCache<Key, Value> extends Generations<Key, Value> {
+  /** Whether this was called for the key before, not long ago: the value is worth keeping then. */
+  isWanted(key: Key, size: number): boolean
+}
+
+/** @param limit bytes for all values together; 0 keeps nothing */
+export function createRecentCache<Key, Value>(limit: number): RecentCache<Key, Value> {
+  const asked = createGenerations<Key, true>(limit)
+  return {
+    ...createGenerations<Key, Value>(limit),
+    isWanted(key, size) {
+      if (asked.get(key) !== undefined) return true
+      asked.set(key, true, size)
+      return false
+    },
+  }
 }
