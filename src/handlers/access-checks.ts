@@ -66,13 +66,6 @@ interface HttpsReport {
   readonly remedy: string
 }
 
-interface HttpsCheck {
-  /** Refuses cleartext, before anything of the request is looked at. */
-  readonly step: Step
-  /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
-  isSecure(exchange: Exchange): boolean
-}
-
 const HOUR = 3_600_000
 
 type Transport =
@@ -93,7 +86,7 @@ export function createHttpsCheck(
   trustProxy: TrustProxy | undefined,
   { log, remedy }: HttpsReport,
   status: 403 | 426 = 403,
-): HttpsCheck {
+): { readonly step: Step; isSecure(exchange: Exchange): boolean } {
   const isTrusted = createProxyTrust(trustProxy)
   // Another middleware may trust other proxies.
   const TRANSPORT = Symbol('transport')
@@ -114,6 +107,7 @@ export function createHttpsCheck(
     return peer.isLocal ? 'local' : 'cleartext'
   }
 
+  /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
   function isSecure(exchange: Exchange, transport = transportOf(exchange)): boolean {
     if (transport === 'encrypted') return true
     if (transport === 'cleartext' || transport === 'local') return false
@@ -121,6 +115,7 @@ export function createHttpsCheck(
     return said === 'https' || (said === 'unknown' && transport === 'encrypted proxy')
   }
 
+  /** The step, before anything of the request is looked at. */
   function refuseCleartext(exchange: Exchange): undefined {
     const transport = transportOf(exchange)
     if (isSecure(exchange, transport)) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { completeReply } from '../../src/core/error-reply.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import { completeReply } from '../../src/core/failures.ts'
 
 describe('completeReply', () => {
   it.each([204, 304])('sends neither length nor content with %d (RFC 9110 §8.6)', (status) => {

@@ -1,9 +1,10 @@
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
-import { createErrorReply, toHttpError } from '../../src/core/error-reply.ts'
 import { createProblem, HttpError, isHttpError, problemType, RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import { createErrorReply } from '../../src/core/failures.ts'
+import { toHttpError } from '../../src/core/unavailable.ts'
 import { serve } from '../handlers/serve.ts'
 import { fieldOf } from '../support/reply-fields.ts'
 
