@@ -1,5 +1,5 @@
-import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import { isHttpError } from '../core/errors.ts'
+import { evaluateConditions, requireCondition } from '../core/fields.ts'
 import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'

@@ -1,6 +1,5 @@
-import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { readConditions } from '../core/fields.ts'
+import { evaluateConditions, readConditions, requireCondition } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'

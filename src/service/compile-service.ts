@@ -9,11 +9,10 @@ import {
   type RouteTable,
   reserve,
 } from '../actions/route-table.ts'
-import { createByteBudget } from '../core/byte-budget.ts'
 import { createFailureReport } from '../core/failures.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, STORE } from '../core/option-values.ts'
-import { createTurns } from '../core/turns.ts'
+import { createByteBudget, createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/inputs.ts'
 import { type ResourceStore, type StoreSupport, splitPath } from '../stores/types.ts'
 import { createOperations, type Operations } from '../work/operations.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type BudgetLimits, createByteBudget } from '../../src/core/byte-budget.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import { type BudgetLimits, createByteBudget } from '../../src/core/turns.ts'
 import { createLeavingClient } from '../support/leaving-client.ts'
 
 const MIB = 1024 * 1024
