@@ -1,13 +1,11 @@
 import { type ContentError, HttpError } from '../core/errors.ts'
+import type { JsonObject, JsonScan, JsonValue } from '../core/json.ts'
 import {
   countNameColons,
   countOpenings,
   formatPointerStep,
   hasMoreEntries,
   isDeeperThan,
-  type JsonObject,
-  type JsonScan,
-  type JsonValue,
   scanJson,
 } from '../core/json.ts'
 import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany } from './limits.ts'
