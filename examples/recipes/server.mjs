@@ -31,6 +31,7 @@ const server = createServer(async (req, res) => {
   }
   return service(req, res)
 })
+server.keepAliveTimeout = 65_000 // above that of the proxy: most keep an idle connection for 60 s
 server.listen(Number(process.env.PORT ?? 8080))
 
 process.once('SIGTERM', async () => {

@@ -201,8 +201,11 @@ export function discardUnreadBody(
   res.shouldKeepAlive = false
   writeHead()
   if (body !== undefined) {
+    // Corked, `write` leaves no uncorking behind for the next tick: bytes behind the content make Node end the connection before.
+    res.cork()
     if (typeof body === 'string') res.write(body, 'latin1')
     else res.write(toOwnBytes(body))
+    res.uncork()
     // Middleware that compresses would hold it back until the end.
     if (Object.hasOwn(res, 'flush')) (res as ServerResponse & { flush(): void }).flush()
   } else res.flushHeaders()

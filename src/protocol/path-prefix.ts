@@ -28,7 +28,8 @@ const READINGS: readonly ((path: string) => string)[] = [
   (path) => path.replace(/\/{2,}/g, '/'),
   resolveDots,
   (path) => path.replace(/;[^/]*/g, ''),
-  (path) => path.replace(/[?#].*$/s, ''),
+  // For programs in C a text ends before U+0000.
+  (path) => path.replace(/[?#\0].*$/s, ''),
   // The URL Standard drops tabs and line feeds, and `url.parse` all blanks around a target, that of Latin-1 among them.
   (path) => path.replace(/[\t\n\r]/g, ''),
   (path) => path.replace(/[\x00-\x20\x7f\s]/g, ''),

@@ -28,6 +28,9 @@ describe('placeTarget', () => {
     ['http:host/api', 'unclear'],
     ['/api%2fx', 'unclear'],
     ['/api#x', 'unclear'],
+    // "path,url_dec" of HAProxy is compared up to U+0000.
+    ['/api%00x', 'unclear'],
+    ['/%61pi%2500/x', 'unclear'],
     // The URL Standard takes these dots for dots, and this slash for a part of the segment.
     ['/x%2fy/%2e%2e/api', 'unclear'],
     ['/x%2fy/.%2e/%61pi', 'unclear'],

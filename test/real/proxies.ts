@@ -76,13 +76,27 @@ export const startNginx: StartProxy = (program, origin) =>
   }`
   })
 
-/** Varnish as it comes, except that what is stale is asked for again before it is given. */
-export const startVarnish: StartProxy = (program, origin) =>
+/** Varnish with a place for its files. @param listArguments where it listens, and what is behind it */
+const startVarnishWith = (program: string, listArguments: (folder: string, port: number) => readonly string[]) =>
   start((folder, port) => {
     mkdirSync(join(folder, 'work'), { mode: 0o777 })
+    const places = [...listArguments(folder, port), '-n', join(folder, 'work')]
+    return spawn(program, ['-F', ...places, '-s', 'malloc,32m'], { stdio: 'ignore' })
+  })
+
+/** Varnish as it comes, except that what is stale is asked for again before it is given. */
+export const startVarnish: StartProxy = (program, origin) =>
+  startVarnishWith(program, (_, port) => {
     const parameters = ['default_grace=0', 'default_keep=3600'].flatMap((parameter) => ['-p', parameter])
-    const places = ['-a', `127.0.0.1:${port}`, '-b', `127.0.0.1:${origin}`, '-n', join(folder, 'work')]
-    return spawn(program, ['-F', ...places, '-s', 'malloc,32m', ...parameters], { stdio: 'ignore' })
+    return ['-a', `127.0.0.1:${port}`, '-b', `127.0.0.1:${origin}`, ...parameters]
+  })
+
+/** Varnish with a configuration of a test. */
+export const startVarnishConfigured = (program: string, configuration: string) =>
+  startVarnishWith(program, (folder, port) => {
+    const file = join(folder, 'test.vcl')
+    writeFileSync(file, configuration)
+    return ['-a', `127.0.0.1:${port}`, '-f', file]
   })
 
 /** Squid as a reverse proxy that keeps what it stores in memory. */

@@ -3,10 +3,11 @@ import { request } from 'node:https'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findProgram } from '../real/programs.ts'
-import { type StartProxy, startNginxWith, startVarnish } from '../real/proxies.ts'
+import { type StartProxy, startNginxWith, startVarnishConfigured } from '../real/proxies.ts'
 import { Answer, pairFields } from '../support/answer.ts'
 import { type Request, runListener, sendHttp } from '../support/hosts.ts'
 import { startRecipe } from '../support/recipes.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 
 const nginx = findProgram('nginx')
 const varnish = findProgram('varnishd')
@@ -41,6 +42,12 @@ const startCache = startConfigured('nginx-cache.conf', (folder, port, origin) =>
   '/var/cache/nginx/app': `${folder}/cache`,
   ...ownPlaces(port, origin),
 }))
+
+const startVarnish: StartProxy = (program, origin) => {
+  const text = readFileSync('examples/recipes/varnish.vcl', 'utf8')
+  expect(text).toContain('.port = "8080"')
+  return startVarnishConfigured(program, text.replace('"8080"', `"${origin}"`))
+}
 
 /** A request over https, for the host of the pages. */
 function sendSecurely(port: number, { method = 'GET', path, headers = {}, body }: Request): Promise<Answer> {
@@ -112,7 +119,7 @@ describe.each([
 
 describe.each<[string, StartProxy, string | undefined, typeof sendSecurely]>([
   ['examples/recipes/nginx-cache.conf', startCache, nginx, sendSecurely],
-  ['Varnish', startVarnish, varnish, sendForwarded],
+  ['examples/recipes/varnish.vcl', startVarnish, varnish, sendForwarded],
 ])('examples/recipes/caching.mjs behind %s', (_, start, program, sendTo) => {
   it.runIf(program)('lets a cache serve what has a lifetime, and nothing private', async () => {
     const { base, send } = await startRecipe('caching.mjs')
@@ -134,6 +141,30 @@ describe.each<[string, StartProxy, string | undefined, typeof sendSecurely]>([
       expect((await through('/notes/1')).status).toBe(401)
     } finally {
       await proxy.close()
+    }
+  })
+})
+
+describe('examples/recipes/varnish.vcl', () => {
+  it.runIf(varnish)('stores no part of an upload that breaks off', async () => {
+    const sizes: unknown[] = []
+    const origin = await runListener((req, res) => {
+      if (req.method === 'PUT') sizes.push(req.headers['content-length'])
+      req.resume().once('end', () => res.end())
+    })
+    const proxy = await startVarnish(varnish!, origin.port)
+    try {
+      const head = 'PUT /assets/a HTTP/1.1\r\nHost: api.example\r\n'
+      const client = await openRawClient(proxy.port)
+      client.send(`${head}Transfer-Encoding: chunked\r\n\r\n100\r\npart`)
+      expect((await client.read()).status).toBe(411)
+      client.reset()
+      const whole = { method: 'PUT', path: '/assets/a', headers: { 'Content-Length': '4' }, body: 'part' }
+      expect((await sendForwarded(proxy.port, whole)).status).toBe(200)
+      expect(sizes).toEqual(['4'])
+    } finally {
+      await proxy.close()
+      await origin.close()
     }
   })
 })

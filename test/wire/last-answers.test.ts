@@ -12,6 +12,9 @@ const put = (fields: string, content: string): string =>
   `PUT /docs/a HTTP/1.1\r\nHost: a.test\r\n${JSON_TYPE}${fields}\r\n${content}`
 const POST = `POST /users HTTP/1.1\r\nHost: a.test\r\n${JSON_TYPE}Content-Length: 2\r\n\r\n{}`
 
+const get = (version: string, content: string): string =>
+  `GET /nowhere HTTP/${version}\r\nHost: a.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${content}`
+
 const LONG = 'x'.repeat(10_000)
 
 describe.each(['plain', 'Express 5', 'Koa 3', 'Fastify', 'Hono'])(
@@ -51,6 +54,17 @@ describe.each(['plain', 'Express 5', 'Koa 3', 'Fastify', 'Hono'])(
       expect([answer.status, answer.values('connection')]).toEqual([status, ['close']])
       expect(String(await client.rest())).toBe('')
       await wait(20)
+      expect(created).toEqual([])
+    })
+
+    it.each<[string, string]>([
+      ['what follows is a request', get('1.1', `0\r\n\r\n${POST}`)],
+      ['a chunk is malformed', get('1.0', '5g\r\nhello\r\n0\r\n\r\n')],
+    ])('gets a response where Node ends the connection at once: %s', async (_, request) => {
+      const { created, client } = await open()
+      client.send(request)
+      // Of the service, or that of Node where the host decides later.
+      expect(String(await client.readToEnd())).toMatch(/^HTTP\/1\.1 40[04] /)
       expect(created).toEqual([])
     })
 
