@@ -189,7 +189,7 @@ function createReply(exchange: ResourceExchange, result: Written, proposal: Prop
   const fields = appliedPreferences(exchange)
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {
-    if (isVerbatim) addStateFields(fields, result.resource, route)
+    if (isVerbatim && exchange.mayTellTag) addStateFields(fields, result.resource, route)
     fields.push('Cache-Control', cacheControlFor(exchange))
     return isCreated ? emptyReply(201, fields) : { status: 204, headers: fields }
   }

@@ -122,16 +122,25 @@ export class ResourceExchange extends Exchange {
     return (this.route as Route | undefined)?.pattern || undefined
   }
 
+  /** Whether a PUT may keep some of what it replaces: what is known of files stays, and `beforeWrite` may keep more. */
+  get keepsState(): boolean {
+    const { beforeWrite, describesFiles } = this.route
+    return describesFiles || beforeWrite !== undefined
+  }
+
+  /** Whether the validators of what a PUT has stored, which only what was sent unchanged has, tell nothing of the state before. */
+  get mayTellTag(): boolean {
+    const { authorize, readsNeedCredentials } = this.route
+    const isForAll = authorize === undefined && readsNeedCredentials === false
+    return isForAll || this.revealsState || !this.keepsState
+  }
+
   override get revealsState(): boolean {
     const { method } = this
     if (isSafeMethod(method)) return false
     if (method === 'PATCH' || this.conditions !== undefined) return true
-    const { beforeWrite, deleteResponse, describesFiles, putResponse } = this.route
-    if (method === 'PUT') {
-      // What is known of files stays when their item is replaced, and `beforeWrite` may keep more.
-      const keepsState = describesFiles || beforeWrite !== undefined
-      return keepsState && (this.preferences.return ?? putResponse) === 'representation'
-    }
+    const { deleteResponse, putResponse } = this.route
+    if (method === 'PUT') return this.keepsState && (this.preferences.return ?? putResponse) === 'representation'
     return method === 'DELETE' && deleteResponse === 'representation' && this.preferences.return !== 'minimal'
   }
 

@@ -68,10 +68,6 @@ class Judge {
     return this.#refused >= MOST_REFUSED || this.#bytes >= MOST_REFUSED_BYTES || this.#pages >= MOST_PAGES
   }
 
-  get hasRefused(): boolean {
-    return this.#refused > 0
-  }
-
   /**
    * Judges the entries of a page in order, until all are judged or too many have been refused.
    * @param size how many were asked for
@@ -114,8 +110,8 @@ class Judge {
 async function judgePages(exchange: ResourceExchange, after: string | undefined, limit: number): Promise<Page> {
   const judge = new Judge(exchange)
   const page = await collectPage(exchange, judge, after, limit)
-  // Others may get another page (RFC 9111 §5.2.2.7).
-  if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
+  // Others may get another page (RFC 9111 §5.2.2.7). For every caller: only where something was refused, it would tell of that.
+  exchange.sharing = 'private'
   if (exchange.listing?.counting === undefined) return page
   const total = await countShown(exchange)
   return total === undefined ? page : { ...page, total }

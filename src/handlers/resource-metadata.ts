@@ -8,6 +8,7 @@ import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { readProperty } from '../core/options.ts'
 import { contentReply, emptyReply, type Reply } from '../core/reply.ts'
+import { addPending } from '../core/write-head.ts'
 import { pathOfTarget } from '../protocol/request-target.ts'
 
 /** Serves the metadata of a protected resource at its well-known URI. */
@@ -35,7 +36,7 @@ const PREFLIGHT = emptyReply(204, Object.entries(PREFLIGHT_FIELDS).flat())
 function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): MetadataEndpoint {
   const { document, isTarget } = readResourceMetadata(options)
   const tag = `"${createHash('sha256').update(document).digest('base64url')}"`
-  const shared = ['ETag', tag, 'Cache-Control', 'public, max-age=3600', ...ANY_ORIGIN]
+  const shared = ['ETag', tag, 'Cache-Control', 'public, max-age=3600']
   const found = contentReply(200, document, ['Content-Type', 'application/json', ...shared])
   const unchanged = emptyReply(304, shared)
   const validators = { entityTags: [tag] }
@@ -51,10 +52,10 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
     answer(exchange) {
       exchange.path = pathOfTarget(exchange.place.target)
       if (exchange.method === 'OPTIONS') return PREFLIGHT
+      // On errors as well: a script could not read why.
+      addPending(exchange, ANY_ORIGIN)
       if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
-        throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', {
-          headers: { Allow: METHODS, 'Access-Control-Allow-Origin': '*' },
-        })
+        throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: METHODS } })
       }
       const outcome = evaluateConditions(exchange, readConditions(exchange), validators, Date.now())
       return outcome === 'not-modified' ? unchanged : found

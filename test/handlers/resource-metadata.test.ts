@@ -172,6 +172,21 @@ describe('bearer with metadata', () => {
     }
   })
 
+  it('lets any origin read why a condition was refused', async () => {
+    for (const listener of [createService(), protectedResourceMetadata(METADATA)]) {
+      host = await runListener(listener)
+      for (const [tag, expected] of [
+        ['"other"', 412],
+        ['other', 400],
+      ] as const) {
+        const { status, headers } = await host.send({ path: PATH, headers: { 'If-Match': tag } })
+        expect([status, headers['access-control-allow-origin']]).toEqual([expected, '*'])
+      }
+      await host.close()
+    }
+    host = undefined
+  })
+
   it('sends one Access-Control-Allow-Origin behind a policy for other paths', async () => {
     const [policy, guard] = [preflight({ origins: ['https://app.example'] }), auth({ schemes: [createScheme()] })]
     host = await runListener((req, res) => policy(req, res, () => guard(req, res, () => void res.end('host'))))

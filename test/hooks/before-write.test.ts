@@ -66,6 +66,28 @@ describe('beforeWrite', () => {
     expect(await put('/own', { title: 't' }, { Prefer: 'return=minimal' })).toBe(204)
   })
 
+  it('tells by no validator whether it has kept something of a state that the client may not read', async () => {
+    const authorize = ({ id }: { id?: string } = {}, { method }: { method: string }) => id === 'ada' || method !== 'GET'
+    const keepOwner = (value: JsonObject, { current }: WriteContext) => ({
+      ...value,
+      owner: (current?.value as JsonObject | undefined)?.['owner'] ?? value['owner'] ?? 'nobody',
+    })
+    const verifier = (token: string) => ({ id: token })
+    const auth = { schemes: [bearer(verifier)] }
+    target = await startService({ resources: { '/notes': collection({ beforeWrite: keepOwner, authorize }) }, auth })
+    const put = async (user: string, owner: string, fields = {}) => {
+      const sent = jsonOf({ id: 1, owner })
+      const own = { ...JSON_TYPE, Authorization: `Bearer ${user}`, ...fields }
+      const answer = await target!.send('PUT', '/notes/1', { ...sent, fields: own })
+      return [answer.status, answer.field('etag') !== undefined, answer.field('last-modified') !== undefined]
+    }
+    expect(await put('ada', 'secret')).toEqual([201, false, false])
+    for (const guess of ['wrong', 'secret']) expect(await put('eve', guess)).toEqual([204, false, false])
+    // Those who may read are asked for as such by a condition.
+    expect(await put('ada', 'secret', { 'If-Match': '*' })).toEqual([204, true, true])
+    expect(await put('ada', 'wrong', { 'If-Match': '*' })).toEqual([204, false, false])
+  })
+
   it('is bounded by the limits of the service, as what was sent is', async () => {
     const tasks = collection({ beforeWrite: (value) => ({ ...value, stamped: true }) })
     target = await startService({ resources: { '/tasks': tasks }, limits: { depth: 200, jsonMembers: 300 } })

@@ -305,6 +305,24 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     ])
   })
 
+  it('says the same of caches whether or not a refused entry is selected: a filter would tell what is in it', async () => {
+    const notes = collection({ authorize: ownersOnly, query: { title: 'string' } })
+    target = await startService({ auth, resources: { '/notes': notes }, cacheControl: 'public, max-age=60' })
+    const created = await target.send('POST', '/notes', {
+      fields: { ...as('bob'), 'Content-Type': 'application/json' },
+      body: '{"owner":"bob","title":"secret"}',
+    })
+    expect(created.status).toBe(201)
+    for (const filter of ['title=secret', 'title=other', 'title[gt]=s', 'title[gt]=t']) {
+      for (const user of [undefined, 'ann']) {
+        const { text, fields } = await list(`/notes?${filter}`, user)
+        const shown = fields.filter(([name]) => !['date', 'etag'].includes(name))
+        const other = await list('/notes?title=none', user)
+        expect([text, shown]).toEqual([other.text, other.fields.filter(([name]) => !['date', 'etag'].includes(name))])
+      }
+    }
+  })
+
   it('ends early behind 2000 refused entries, at a cursor that names none of them', async () => {
     await startNotes(owners(4100, (n) => n === 1 || n === 4100))
     const authorize = vi.fn<Authorize>(ownersOnly)
