@@ -144,7 +144,9 @@ describe('DELETE', () => {
           reads.push(path, options?.metadataOnly)
           const state = store.read(path, options)
           // A store may leave out content that is not needed.
-          return options?.metadataOnly === true && state !== undefined && 'body' in state ? { ...state, body: '' } : state
+          return options?.metadataOnly === true && state !== undefined && 'body' in state
+            ? { ...state, body: '' }
+            : state
         },
       },
     )
