@@ -121,14 +121,18 @@ export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<v
   })
 }
 
-/** What HEAD needs of a state: no content, unless fields of the answer are made from it. */
+/** What a method needs of a state: its content only where that is sent, patched, shown to hooks, or makes a field of the answer. */
 export function neededOf(exchange: ResourceExchange): Needed {
   const { method, route } = exchange
-  if (method !== 'HEAD' || route.renditions.length > 0 || route.showsWork) return WHOLE
+  if (route.showsWork) return WHOLE
+  // What PUT replaces is read once more where a hook sees it.
+  if (method === 'PUT') return METADATA
+  if (method === 'DELETE') return route.observesChanges ? WHOLE : METADATA
+  if (method !== 'HEAD' || route.renditions.length > 0) return WHOLE
   return exchange.field('want-repr-digest') === undefined ? METADATA : WHOLE
 }
 
-/** Reads the state of a target that must exist, with its content unless the method is HEAD. */
+/** Reads the state of a target that must exist, with as much of it as the method needs. */
 export function loadPresent(exchange: ResourceExchange): MaybePromise<void> {
   const reading = readState(exchange, neededOf(exchange))
   if (isPromise(reading)) return reading.then(() => requirePresent(exchange))

@@ -77,7 +77,7 @@ export function readClientOptions(options: ResourceClientOptions = {}): Resource
   for (const name in OPTIONS) {
     check(
       name in given || name in Object.prototype || !(name in options),
-      `takes own, enumerable options; "${name}" is not one`,
+      `takes own, enumerable options, not "${name}"`,
     )
   }
   for (const [name, value] of Object.entries(given)) {

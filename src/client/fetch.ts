@@ -141,7 +141,7 @@ function sendByXhr(
       })
     // It may have been given up since its token was there.
     signal.throwIfAborted()
-    signal.addEventListener('abort', () => xhr.abort(), { once: true })
+    signal.addEventListener('abort', () => xhr.abort())
     xhr.send(body)
   })
 }

@@ -111,23 +111,23 @@ interface ListQuery {
 
 /** The target of a page, with its query: `?status=open&dueAt[gte]=...&sort=-dueAt`. */
 function formatTarget(call: Call<ListQuery & RequestOptions>): string {
-  const { query = {}, sort, limit, count, after } = call.options ?? {}
+  const { query = {}, sort, limit, count, after, signal: _, timeout: __, ...others } = call.options ?? {}
+  for (const name in others) throw new TypeError(`list has no option "${name}".`)
   const target = new URL(call.url)
-  const add = (name: string, value: unknown): void => {
-    for (const item of [value].flat() as (Partial<Date> | undefined)[]) {
-      if (item !== undefined) target.searchParams.append(name, item?.toISOString?.() ?? String(item))
+  const add = (values: object, property?: string): void => {
+    for (const [name, value] of Object.entries(values)) {
+      // A `Date` may be of another realm.
+      if (!property && isJsonObject(value) && !value['toISOString']) add(value, name)
+      else {
+        for (const item of [value].flat() as (Partial<Date> | undefined)[]) {
+          const parameter = property ? `${property}[${name}]` : name
+          if (item !== undefined) target.searchParams.append(parameter, item?.toISOString?.() ?? String(item))
+        }
+      }
     }
   }
-  for (const [name, value] of Object.entries(query)) {
-    // A `Date` may be of another realm.
-    if (isJsonObject(value as JsonValue | undefined) && !(value as Partial<Date>).toISOString) {
-      for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
-    } else add(name, value)
-  }
-  add('sort', (sort && String(sort)) || undefined)
-  add('limit', limit)
-  add('count', count || undefined)
-  add('after', after)
+  add(query)
+  add({ sort: (sort && String(sort)) || undefined, limit, count: count || undefined, after })
   return target.href
 }
 

@@ -127,7 +127,6 @@ export async function waitForEnd(call: Call, retryAfter: number | undefined): Pr
     const document = describeDocument(answer, call.url)
     const state = (document.value as { readonly state?: JsonValue } | null)?.state
     if (state !== 'pending' && state !== 'running') return { ok: true, status: 200, document }
-    const wanted = readRetryAfter(answer) ?? usualPause
-    await pause(Math.max(wanted, shortestPause), signal)
+    await pause(Math.max(readRetryAfter(answer) ?? usualPause, shortestPause), signal)
   }
 }

@@ -112,7 +112,7 @@ function readAddress(base: string, [target, ...rest]: Arguments): Address {
     if (new URL(handle.url).origin === new URL(base).origin) return { url: handle.url, handle, rest }
     throw new TypeError(`The document is not one of ${base}: ${handle.url}.`)
   }
-  if (typeof target !== 'string' || !target.startsWith('/')) {
+  if (typeof target !== 'string' || target[0] !== '/') {
     throw new TypeError('A request takes a document or a path that begins with a slash.')
   }
   const path = target.includes('{') ? fillPath(target, Object(rest.shift())) : target

@@ -170,6 +170,6 @@ export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal
 /** Calls `stop` once the signal aborts, at once where it has. @returns a function that removes the listener */
 function whenAborted(signal: AbortSignal | undefined, stop: () => void): () => void {
   if (signal?.aborted) stop()
-  else signal?.addEventListener('abort', stop, { once: true })
+  else signal?.addEventListener('abort', stop)
   return () => signal?.removeEventListener('abort', stop)
 }

@@ -82,6 +82,9 @@ export function conditional(
   })
 }
 
+/** The other methods of the registry that are safe (RFC 9110 §16.1.1): they change nothing that a condition could protect. */
+const SAFE_WEBDAV_METHODS: readonly string[] = ['PROPFIND', 'REPORT', 'SEARCH']
+
 function checkState(
   exchange: Exchange,
   known: KnownState,
@@ -92,7 +95,8 @@ function checkState(
   const current = resolveValidators(known, now)
   const isRead = method === 'GET' || method === 'HEAD'
   const conditions = readConditions(exchange)
-  if (preconditions === 'required' && !isSafeMethod(method)) requireCondition(conditions, current, now)
+  const isChange = !isSafeMethod(method) && !SAFE_WEBDAV_METHODS.includes(method)
+  if (preconditions === 'required' && isChange) requireCondition(conditions, current, now)
   const outcome = evaluateConditions(exchange, conditions, current, now)
   if (!isRead) return undefined
   rememberValidators(exchange, current)

@@ -176,6 +176,10 @@ function readable(content: RangeSource['content']): { readonly body: RangedBody;
   }
   // An empty content has no first byte and no last one that a back end could be asked for.
   if (size === 0) return { body: '', size }
+  // A HEAD, which reads nothing, would be 200 for what no GET can send.
+  if (typeof content.open !== 'function') {
+    throw new TypeError(`The open of content is a function of two positions, not ${describeValue(content.open)}.`)
+  }
   const openRange = (first: number, last: number) => atOnce(content.open(first, last))
   return { body: { size, open: () => openRange(0, size - 1), openRange }, size }
 }

@@ -116,7 +116,14 @@ describe('createResourceClient with definitions', () => {
       res.setHeader('Content-Type', 'application/json').setHeader('X-Total-Count', '12').end('[]')
     })
     const list = createResourceClient(base).list('/tasks', {
-      query: { status: ['open', 'late'], dueAt: { gte: new Date(0), exists: true }, done: undefined, city: [] },
+      query: {
+        status: ['open', 'late'],
+        dueAt: { gte: new Date(0), exists: true },
+        done: undefined,
+        city: [],
+        // A class of decimal numbers.
+        price: { lt: { toString: () => '9.5' } as never },
+      },
       sort: ['-dueAt', 'priority'],
       count: true,
     })
@@ -130,10 +137,22 @@ describe('createResourceClient with definitions', () => {
     for await (const page of createResourceClient(base).list('/tasks', { sort: [], count: false }).pages())
       expectSuccess(page)
     expect(seen).toEqual([
-      '/tasks?status=open&status=late&dueAt[gte]=1970-01-01T00:00:00.000Z&dueAt[exists]=true&sort=-dueAt,priority&count=true',
+      '/tasks?status=open&status=late&dueAt[gte]=1970-01-01T00:00:00.000Z&dueAt[exists]=true&price[lt]=9.5&sort=-dueAt,priority&count=true',
       '/tasks?a=1&dueAt=1970-01-01T00:00:00.000Z',
       '/tasks',
     ])
+  })
+
+  it('refuses an option of a list that does not exist: a filter beside query would leave the list whole', () => {
+    const client = createResourceClient('https://host.example')
+    const { signal } = new AbortController()
+    const query = { status: 'open' }
+    expect(
+      client.list('/tasks', { query, sort: '-id', limit: 2, count: true, after: 'a', signal, timeout: 1 }),
+    ).toBeDefined()
+    const options = { limit: 2, status: 'open' }
+    expect(() => client.list('/tasks', options as object)).toThrow(new TypeError('list has no option "status".'))
+    expect(() => client.list('/tasks', { id: 7 } as object)).toThrow('"id"')
   })
 
   it('follows no Link and no Location to another origin: credentials would go there', async () => {

@@ -200,12 +200,15 @@ describe.each(HOSTS)('conditional in %s', (_name, mount) => {
     expect(await statusOf('GET', '/a')).toBe(200)
   })
 
-  it('requires no condition of QUERY, which changes nothing (RFC 10008 §2)', async () => {
-    const piece = conditional(({ path }) => STATES[path], { preconditions: 'required', now: () => NOW })
-    const send = await serve(mount([piece], () => 'done'))
-    expect((await send('QUERY', '/a')).status).toBe(200)
-    expect((await send('QUERY', '/a', { 'If-Match': '"other"' })).status).toBe(412)
-  })
+  it.each(['QUERY', 'PROPFIND', 'REPORT', 'SEARCH'])(
+    'requires no condition of %s, which changes nothing (RFC 9110 §16.1.1, RFC 10008 §2)',
+    async (method) => {
+      const piece = conditional(({ path }) => STATES[path], { preconditions: 'required', now: () => NOW })
+      const send = await serve(mount([piece], () => 'done'))
+      expect((await send(method, '/a')).status).toBe(200)
+      expect((await send(method, '/a', { 'If-Match': '"other"' })).status).toBe(412)
+    },
+  )
 
   it('passes on what the route’s own functions throw', async () => {
     const fault = new Error('no database')

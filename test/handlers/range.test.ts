@@ -420,6 +420,18 @@ describe('range', () => {
     },
   )
 
+  it('answers 500 to content that has a size and no open, to HEAD as to GET', async () => {
+    const app = express()
+    app.use(range(() => ({ contentType: 'text/plain', content: { size: 10 } as never })))
+    app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+    const send = await serve(app)
+    expect((await send('HEAD', '/')).status).toBe(500)
+    for (const fields of [{}, { Range: 'bytes=0-1' }]) {
+      const { status, text } = await send('GET', '/', fields)
+      expect([status, text]).toEqual([500, 'The open of content is a function of two positions, not undefined.'])
+    }
+  })
+
   it.each([null, false, 'a film', { contentType: 'text/plain' }, { contentType: 'text/plain', content: null }])(
     'says what it takes where the function gives something else, as a query that finds no row: %s',
     async (source) => {

@@ -104,6 +104,18 @@ const MUTANTS = [
     'Something below a removed path has left a trace.',
   ],
   [
+    'unspeltParent',
+    parents.unspeltParent,
+    'removes what is below a path of any characters, and nothing else',
+    'What is below a removed path goes with it.',
+  ],
+  [
+    'beyondSpeltParent',
+    parents.beyondSpeltParent,
+    'removes what is below a path of any characters, and nothing else',
+    '/things/a\0b0/1 is not below the removed path, and is gone.',
+  ],
+  [
     'bareParentPrefix',
     parents.bareParentPrefix,
     'leaves all that is not below a removed path alone',

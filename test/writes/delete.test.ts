@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -124,6 +124,41 @@ describe('DELETE', () => {
     expect([text.status, text.text, text.field('content-type')]).toEqual([200, 'text', 'text/plain'])
     await target.send('POST', '/a', jsonOf({ x: 1 }))
     expect((await target.send('DELETE', '/a/2', { fields: { Prefer: 'return=minimal' } })).status).toBe(204)
+    await target.close()
+  })
+
+  it('reads the content of the target only where a hook may see it, as a PUT that creates nothing does', async () => {
+    const store = memoryStore()
+    const reads: (string | boolean | undefined)[] = []
+    const seen: unknown[] = []
+    const target = await startService(
+      {
+        resources: {
+          '/a': collection({ deleteResponse: 'representation', clientIds: false }),
+          '/b': collection({ afterCommit: ({ before }) => void seen.push(before?.value), methods: ['GET', 'POST'] }),
+        },
+      },
+      {
+        ...store,
+        read(path, options) {
+          reads.push(path, options?.metadataOnly)
+          const state = store.read(path, options)
+          // A store may leave out content that is not needed.
+          return options?.metadataOnly === true && state !== undefined && 'body' in state
+            ? { ...state, body: '' }
+            : state
+        },
+      },
+    )
+    for (const path of ['/a', '/b']) await target.send('POST', path, jsonOf({ x: 1 }))
+    reads.length = seen.length = 0
+    expect((await target.send('PUT', '/a/1', jsonOf({ x: 2 }))).status).toBe(204)
+    const removed = await target.send('DELETE', '/a/1', { fields: { 'If-Match': '*' } })
+    expect([removed.status, removed.json()]).toEqual([200, { x: 2, id: 1 }])
+    expect(reads.splice(0)).toEqual(['/a/1', true, '/a/1', true])
+    expect((await target.send('DELETE', '/b/1')).status).toBe(204)
+    await vi.waitFor(() => expect(seen).toEqual([{ id: 1, x: 1 }]))
+    expect(reads).toEqual(['/b/1', false])
     await target.close()
   })
 

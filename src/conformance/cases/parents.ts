@@ -107,6 +107,17 @@ export const parents: readonly Case[] = [
     for (const other of others)
       await claimStored(store, other, text(other), `${other} is not below the removed path, and is gone.`)
   }),
+  it('removes what is below a path of any characters, and nothing else', { needs: ['paths'] }, async (bench) => {
+    const { store, path } = bench
+    for (const name of ["'", '%', '_', ' ', '🜚', 'a\u0000b', 'a\u00010000b']) {
+      const [parent, beside] = [path(name), path(`${name}0`)]
+      for (const own of [parent, `${parent}/1`, beside, `${beside}/1`]) await put(store, own, text(own))
+      await remove(store, parent, 'erase', { below: true })
+      claimEqual(await store.read(`${parent}/1`), undefined, 'What is below a removed path goes with it.')
+    }
+    for (const own of [path("'0"), path('%0/1'), path('a\u0000b0/1'), path('a\u00010000b0')])
+      await claimStored(store, own, text(own), `${own} is not below the removed path, and is gone.`)
+  }),
   it('keeps its own tombstone, and those beside it, where a path is removed with everything below it', {
     needs: ['tombstones'],
   }, async ({ store, path }) => {

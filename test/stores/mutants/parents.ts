@@ -125,6 +125,13 @@ export const leavesHiddenBelow = removing((path, parent, isHidden) =>
   isBelow(path, parent) && !isHidden ? 'erase' : undefined,
 )
 export const tombstonesBelow = removing((path, parent) => (isBelow(path, parent) ? 'tombstone' : undefined))
+/** As a database that keeps U+0000 in another spelling, where the range is made of the path itself. */
+export const unspeltParent = removing((path, parent) =>
+  isBelow(path, parent) && !parent.includes('\0') ? 'erase' : undefined,
+)
+export const beyondSpeltParent = removing((path, parent) =>
+  isBelow(path, parent) || (parent.includes('\0') && path.startsWith(parent)) ? 'erase' : undefined,
+)
 export const bareParentPrefix = removing((path, parent) => (path.startsWith(parent) ? 'erase' : undefined))
 export const likeParent = removing((path, parent) => {
   const pattern = parent
