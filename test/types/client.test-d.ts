@@ -93,6 +93,19 @@ await client.edit(user, { ...user.value, role: 'admin' }, given)
 await album.upload(cover.resource, 'bytes', given)
 await album.download('/albums/{id}/note', { id: 1 }, given)
 await further.list('/tasks', given)
+declare const filter: {
+  status?: string | undefined
+  after?: Date | undefined
+  count: boolean | undefined
+  limit: number | undefined
+}
+further.list('/tasks', {
+  query: { status: filter.status, dueAt: { gte: filter.after } },
+  sort: undefined,
+  limit: filter.limit,
+})
+further.list('/tasks', { query: undefined, count: filter.count })
+untyped.list('/tasks', { query: { status: filter.status, dueAt: { gte: filter.after } }, limit: filter.limit })
 for await (const page of further.list('/tasks', { limit: 20, ...given }).pages())
   if (page.ok) further.list('/tasks', { after: page.next, limit: 20 })
 await untyped.edit('/anything/at/all', (value) => value)
