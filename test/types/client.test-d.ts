@@ -1,5 +1,5 @@
 // Compiled, never run: `tsc -p test` fails when the client takes what a definition does not allow.
-import { createResourceClient, expectSuccess, type ResourceHandle } from '../../src/client.ts'
+import { createResourceClient, expectSuccess, type ResourceDocument, type ResourceHandle } from '../../src/client.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import {
   type CollectionDefinition,
@@ -73,6 +73,10 @@ await client.replace('/config/app', 'any', { theme: 'dark', size: 1 })
 await client.edit('/config/app', (value) => ({ ...value, theme: 'light' }))
 await client.edit('/users/{id}', { id: 1 }, (value) => ({ ...value, role: 'admin' }))
 await client.edit(user, { ...user.value, role: 'admin' })
+async function promote(document: ResourceDocument<{ name: string }, '/users/{id}'>): Promise<void> {
+  await client.edit(document, (value) => ({ ...value, role: 'admin' }))
+}
+await promote(user)
 await client.remove(user)
 await client.upload('/texts/{owner}/{name}', { owner: 'ada', name: 'a' }, 'absent', 'text')
 await client.read('/files/{name}', { name: 'a.json' })
