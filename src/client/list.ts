@@ -17,13 +17,13 @@ export interface ListOptions<Types extends PathTypes> extends RequestOptions {
    * Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. A list stands for any of its values; `undefined`
    * and an empty list are left out.
    */
-  readonly query?: QueryOf<Types['traits']>
+  readonly query?: QueryOf<Types['traits']> | undefined
   /** Sort keys; `-name` descends. */
-  readonly sort?: SortOf<Types['traits']> | readonly SortOf<Types['traits']>[]
+  readonly sort?: SortOf<Types['traits']> | readonly SortOf<Types['traits']>[] | undefined
   /** Items on a page. Default: the server's. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** Whether to ask for the number of all items. */
-  readonly count?: boolean
+  readonly count?: boolean | undefined
   /** The `next` of a page, with the same `query` and `sort`: the list begins behind that page. Default: at the first item. */
   readonly after?: string | undefined
 }
@@ -102,10 +102,10 @@ function findNext(field: string | null): string | undefined {
 }
 
 interface ListQuery {
-  readonly query?: AnyQuery
-  readonly sort?: readonly string[] | string
-  readonly limit?: number
-  readonly count?: boolean
+  readonly query?: AnyQuery | undefined
+  readonly sort?: readonly string[] | string | undefined
+  readonly limit?: number | undefined
+  readonly count?: boolean | undefined
   readonly after?: string | undefined
 }
 
@@ -133,25 +133,24 @@ function formatTarget(call: Call<ListQuery & RequestOptions>): string {
 
 type Scalar = string | number | boolean | Date
 /** Query parameters of a list whose definition is not known. */
-type AnyQuery = Readonly<
-  Record<string, Scalar | readonly Scalar[] | Readonly<Record<string, Scalar | readonly Scalar[]>> | undefined>
->
+type AnyQuery = Readonly<Record<string, Operand | Readonly<Record<string, Operand>>>>
+type Operand = Scalar | readonly Scalar[] | undefined
 
 interface Bounds<Value> {
-  readonly gt?: Value
-  readonly gte?: Value
-  readonly lt?: Value
-  readonly lte?: Value
+  readonly gt?: Value | undefined
+  readonly gte?: Value | undefined
+  readonly lt?: Value | undefined
+  readonly lte?: Value | undefined
 }
 type Conditions<Value, More = object> = Value | readonly Value[] | (Equality<Value> & More)
 interface Equality<Value> {
-  readonly ne?: Value | readonly Value[]
-  readonly exists?: boolean
+  readonly ne?: Value | readonly Value[] | undefined
+  readonly exists?: boolean | undefined
 }
 type ConditionOf<Type> = Type extends { readonly type: infer Named }
   ? ConditionOf<Named>
   : Type extends 'string'
-    ? Conditions<string, Bounds<string> & { readonly prefix?: string }>
+    ? Conditions<string, Bounds<string> & { readonly prefix?: string | undefined }>
     : Type extends 'number' | 'integer'
       ? Conditions<number, Bounds<number>>
       : Type extends 'boolean'
@@ -167,7 +166,7 @@ type Open<Query> = {
 /** What a list can be asked for: the option `query` of its definition says which properties, and of which types. */
 type QueryOf<Traits> =
   Trait<Traits, 'query', undefined> extends infer Query extends object
-    ? { readonly [Name in keyof Open<Query>]?: ConditionOf<Open<Query>[Name]> }
+    ? { readonly [Name in keyof Open<Query>]?: ConditionOf<Open<Query>[Name]> | undefined }
     : AnyQuery
 /** Sort keys; `-name` descends. */
 type SortOf<Traits> = Traits extends AnyTraits

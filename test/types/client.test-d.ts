@@ -1,5 +1,5 @@
 // Compiled, never run: `tsc -p test` fails when the client takes what a definition does not allow.
-import { createResourceClient, expectSuccess, type ResourceHandle } from '../../src/client.ts'
+import { createResourceClient, expectSuccess, type ResourceDocument, type ResourceHandle } from '../../src/client.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import {
   type CollectionDefinition,
@@ -73,6 +73,10 @@ await client.replace('/config/app', 'any', { theme: 'dark', size: 1 })
 await client.edit('/config/app', (value) => ({ ...value, theme: 'light' }))
 await client.edit('/users/{id}', { id: 1 }, (value) => ({ ...value, role: 'admin' }))
 await client.edit(user, { ...user.value, role: 'admin' })
+async function promote(document: ResourceDocument<{ name: string }, '/users/{id}'>): Promise<void> {
+  await client.edit(document, (value) => ({ ...value, role: 'admin' }))
+}
+await promote(user)
 await client.remove(user)
 await client.upload('/texts/{owner}/{name}', { owner: 'ada', name: 'a' }, 'absent', 'text')
 await client.read('/files/{name}', { name: 'a.json' })
@@ -93,6 +97,19 @@ await client.edit(user, { ...user.value, role: 'admin' }, given)
 await album.upload(cover.resource, 'bytes', given)
 await album.download('/albums/{id}/note', { id: 1 }, given)
 await further.list('/tasks', given)
+declare const filter: {
+  status?: string | undefined
+  after?: Date | undefined
+  count: boolean | undefined
+  limit: number | undefined
+}
+further.list('/tasks', {
+  query: { status: filter.status, dueAt: { gte: filter.after } },
+  sort: undefined,
+  limit: filter.limit,
+})
+further.list('/tasks', { query: undefined, count: filter.count })
+untyped.list('/tasks', { query: { status: filter.status, dueAt: { gte: filter.after } }, limit: filter.limit })
 for await (const page of further.list('/tasks', { limit: 20, ...given }).pages())
   if (page.ok) further.list('/tasks', { after: page.next, limit: 20 })
 await untyped.edit('/anything/at/all', (value) => value)
