@@ -1,6 +1,7 @@
 import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { atOnce } from './maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 import { createUnavailableError, isOverQuota } from './unavailable.ts'
 import { isFieldList } from './write-head.ts'
@@ -77,7 +78,7 @@ export function toHttpError(error: unknown): HttpError {
  */
 export function completeReply(reply: Reply, error: HttpError): Reply {
   const { status, headers, body } = checkReply(reply)
-  const content = typeof body === 'string' ? encodeText(body) : body
+  const content = typeof body === 'string' ? encodeText(body) : atOnce(body)
   const isUtf8Only = content !== body
   const own: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
