@@ -181,6 +181,7 @@ describe('a hook whose result is needed at once, and that returns a promise', ()
         conditional(() => ({ entityTag: reject() })),
         range(() => ({ ...state, contentType: reject(), content: 'a' })),
         range(() => ({ ...state, content: { size: 9, open: reject } })),
+        range(() => ({ ...state, content: reject() })),
       ]) {
         const host = await runServer(createServer((req, res) => guard(req, res, () => res.writeHead(500).end())))
         expect((await fetch(`http://127.0.0.1:${host.port}/`)).status).toBe(500)
