@@ -353,7 +353,7 @@ describe('patch, options', () => {
     expect(onError).toHaveBeenCalledTimes(1)
   })
 
-  it('stores nothing in the place of a row that "read" did not wait for, or that is no JSON', async () => {
+  it('stores nothing in the place of a row that "read" did not wait for', async () => {
     const write = vi.fn(() => undefined)
     const rejected: unknown[] = []
     const onRejection = (error: unknown): void => void rejected.push(error)
