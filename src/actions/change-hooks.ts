@@ -60,7 +60,7 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
   if (expect !== undefined && expect !== 'any' && expect !== 'absent') {
     throw new TypeError(`${owner} must give each write as expect one of 'any', 'absent'.`)
   }
-  const body: unknown = content?.body
+  const body: unknown = atOnce(atOnce(content)?.body)
   if (typeof content?.contentType !== 'string' || !(typeof body === 'string' || body instanceof Uint8Array)) {
     throw new TypeError(`${owner} must give each write content with a contentType and a body of text or bytes.`)
   }

@@ -94,9 +94,13 @@ function redirectReply(exchange: ResourceExchange, resource: StoredResource): Ma
   // Those of the target are others.
   addStateFields(validators, resource, exchange.route)
   const { signal } = exchange
-  return andThen(body.locate({ method, headers: fieldsOf(exchange, resource), signal }), (address) =>
-    emptyReply(307, [...validators, 'Location', address, 'Cache-Control', 'no-store']),
-  )
+  return andThen(body.locate({ method, headers: fieldsOf(exchange, resource), signal }), (address) => {
+    // It would be taken for a path of this service.
+    if (typeof address !== 'string' || !URL.canParse(address)) {
+      throw new TypeError(`The store gave as place of ${resource.path} ${describeValue(address)}, not an absolute URL.`)
+    }
+    return emptyReply(307, [...validators, 'Location', address, 'Cache-Control', 'no-store'])
+  })
 }
 
 /** The headers of the 200 that this service would send, by name. */

@@ -3,7 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { defineMember, isJsonObject, type JsonObject, type JsonValue, keepsNumbers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
-import { MAX_ATTEMPTS } from '../core/turns.ts'
+import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { formatPath } from '../protocol/request-target.ts'
@@ -89,7 +89,8 @@ export function loadFile(exchange: ResourceExchange, attempts = 1): MaybePromise
       if (isAsJudged) return requirePresent(exchange)
       if (attempts === MAX_ATTEMPTS) throw createUnavailableError()
       exchange.isItemRead = false
-      return andThen(requireAuthorization(exchange), () => loadFile(exchange, attempts + 1))
+      const judge = () => andThen(requireAuthorization(exchange), () => loadFile(exchange, attempts + 1))
+      return attempts < PATIENT_ATTEMPTS ? judge() : pause(attempts).then(judge)
     }),
   )
 }

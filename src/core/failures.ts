@@ -199,7 +199,7 @@ export function forHttp2(reply: Reply): Reply {
  */
 export function completeReply(reply: Reply, error: HttpError): Reply {
   const { status, headers, body } = checkReply(reply)
-  const content = typeof body === 'string' ? encodeText(body) : body
+  const content = typeof body === 'string' ? encodeText(body) : atOnce(body)
   const isUtf8Only = content !== body
   const own: string[] = []
   for (let i = 0; i < headers.length; i += 2) {

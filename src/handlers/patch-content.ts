@@ -8,6 +8,7 @@ import type { Exchange } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue, hasProperties } from '../core/option-values.ts'
 import { checkContentCoding, declaredLength, findConsumedBody, hasBody } from '../core/request-content.ts'
 import { type PatchFormat, selectPatchFormat, unsupportedPatch } from '../patch-formats/patch-format.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
@@ -49,3 +50,17 @@ export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<
   }
   return readConsumedJson(consumed.value, limits).value
 }
+
+/**
+ * Checks what a function of the user gives as a document.
+ * @param giver what the function gives, for the error
+ * @throws TypeError for what JSON is not made of: where `read` gives a promise of a row, the patch would make a document of
+ *   nothing, and `write` store it in the place of the row
+ */
+export function requireDocument(document: unknown, giver: string): void {
+  const isComposed = typeof document === 'object' && document !== null && !Array.isArray(document)
+  const isJson = isComposed ? hasProperties(document) : !NO_JSON.includes(typeof document)
+  if (!isJson) throw new TypeError(`${giver}; the document is JSON, not ${describeValue(document)}.`)
+}
+
+const NO_JSON: readonly string[] = ['undefined', 'function', 'symbol', 'bigint']

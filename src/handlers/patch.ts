@@ -35,7 +35,7 @@ import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
-import { readPatch, selectFormat } from './patch-content.ts'
+import { readPatch, requireDocument, selectFormat } from './patch-content.ts'
 import { formatValidators, type KnownValidators, resolveValidators } from './validators.ts'
 
 /** What is to be patched. Further members, such as a version, reach `write` with it. */
@@ -139,10 +139,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
-      // The row itself, for instance: the patch would make a document of nothing, and `write` store it in its place.
-      if (current.document === undefined) {
-        throw new TypeError('"read" of patch gives { document, ... }, or undefined where there is none.')
-      }
+      requireDocument(current.document, '"read" of patch gives { document, ... }, or undefined where there is none')
       const conditions = readConditions(exchange)
       if (preconditions === 'required') requireCondition(conditions, validators, time)
       evaluateConditions(exchange, conditions, validators, time)
@@ -186,6 +183,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (result === 'conflict') return result
       // `null`, as of a query that found no row, must not count as stored.
       const known: PatchResult = result === undefined ? {} : result
+      if (known?.document !== undefined) requireDocument(known.document, '"write" of patch may give { document, ... }')
       return createReply(exchange, known, defaultReply, known?.document === undefined ? text : undefined)
     })
   }

@@ -94,7 +94,7 @@ export function range(
             `range takes { contentType, content }, or undefined where there is none, not ${describeValue(found)}.`,
           )
         }
-        closeAfterwards(exchange, found.content)
+        closeAfterwards(exchange, atOnce(found.content))
         const reply = createReply(exchange, found, now())
         return exchange.answersDigests && wantsDigests(exchange) ? digestReply(exchange, found, reply) : reply
       })

@@ -1,5 +1,6 @@
 /** Calls of the store by accepted work, none of which may go on for ever. */
 
+import { atOnce } from '../core/maybe-promise.ts'
 import { isStoreFailure } from '../core/operator-log.ts'
 import type { ResourceStore, StoredResource } from '../stores/types.ts'
 
@@ -61,7 +62,7 @@ function noteStoreFailure(error: unknown): void {
 export async function* readNoting(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isReading = true
   try {
-    for await (const chunk of content) {
+    for await (const chunk of atOnce(content)) {
       isReading = false
       yield chunk
       isReading = true

@@ -3,6 +3,7 @@ import { createBytes } from '../../src/conformance/samples.ts'
 import { openapi } from '../../src/openapi.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createPrefix, openS3Contents } from '../support/contents.ts'
@@ -75,6 +76,18 @@ describe('s3Contents with redirect: true', () => {
   it('sends small content itself', async () => {
     const host = await serve(FILES)
     expect((await host.send({ path: '/files/small' })).status).toBe(200)
+  })
+
+  it('is 500 where the store gives no absolute URL as place: clients would look for it here', async () => {
+    for (const address of [null, 42, '', '/elsewhere', {}, new URL('https://media.example/1')]) {
+      const store = memoryStore()
+      const body = { open: async function* () {}, locate: () => address as string }
+      const read = (path: string) => ({ path, version: '1', size: 9, contentType: 'image/png', body })
+      const service = createResourceService({ ...store, read }, { onError: () => {} })
+      const host = await startHost('plain', service)
+      closers.push(() => host.close().then(() => service.close()))
+      expect((await host.send({ path: '/files/1' })).status).toBe(500)
+    }
   })
 
   it('leaves the range to the target, and answers 416 itself', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
 import { type PatchedTarget, patch } from '../../src/handlers/patch.ts'
@@ -351,6 +351,32 @@ describe('patch, options', () => {
     await start(patch({ read: () => ({ document: {} }), write: () => null as never, onError }))
     expect((await send({ a: 1 })).status).toBe(500)
     expect(onError).toHaveBeenCalledTimes(1)
+  })
+
+  it('stores nothing in the place of a row that "read" did not wait for', async () => {
+    const write = vi.fn(() => undefined)
+    const rejected: unknown[] = []
+    const onRejection = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', onRejection)
+    onTestFinished(() => void process.off('unhandledRejection', onRejection))
+    const reject = () => Promise.reject(new Error('away'))
+    for (const give of [async () => ({ a: 1 }), reject, () => new Map(), () => () => ({}), () => 7n]) {
+      const document = () => give() as never
+      for (const options of [
+        { read: () => ({ document: document() }), write },
+        { read: () => ({ document: {} }), write: () => ({ document: document() }) },
+      ]) {
+        await start(patch({ ...options, onError: () => {} }))
+        expect((await send({ b: 2 })).status).toBe(500)
+      }
+    }
+    for (const document of [null, 7, 'text', [1], Object.create({ class: 'a row' })]) {
+      await start(patch({ read: () => ({ document }), write }))
+      expect((await send({ b: 2 })).json()).toEqual({ b: 2 })
+    }
+    expect(write).toHaveBeenCalledTimes(5)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(rejected).toEqual([])
   })
 
   it('answers 404 when the document disappears between two attempts', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -106,4 +106,28 @@ describe.each(Object.keys(STORES))('GET of a file of %s', (name) => {
       expect((await get('GET', 'bob')).text).toBe('another')
     },
   )
+})
+
+it('GET of a file whose item changes at every look is 503 in the end, and pauses in between', async () => {
+  const inner = memoryStore()
+  const resources = { '/notes': collection({ files: { photo: { replaceable: true } }, scope }) }
+  const other = await start(inner, resources)
+  await other.send('POST', '/notes', jsonOf({ owner: 'ada' }, as('ada')))
+  await other.send('PUT', '/notes/1/photo', png('ada', 'x'))
+  let looks = 0
+  const store: ResourceStore = {
+    ...inner,
+    async read(path, options) {
+      if (path.endsWith('/photo'))
+        await other.send('PUT', '/notes/1', jsonOf({ owner: 'ada', looks: ++looks }, as('ada')))
+      return await inner.read(path, options)
+    },
+  }
+  const target = await start(store, resources)
+  const pauses = vi.spyOn(globalThis, 'setTimeout')
+  const { status, fields } = await target.send('GET', '/notes/1/photo', { fields: as('ada') })
+  const count = pauses.mock.calls.filter(([, time]) => Number(time) < 50).length
+  pauses.mockRestore()
+  expect([status, fields.some(([name]) => name === 'retry-after'), looks]).toEqual([503, true, 100])
+  expect(count).toBeGreaterThanOrEqual(90)
 })

@@ -181,6 +181,7 @@ describe('a hook whose result is needed at once, and that returns a promise', ()
         conditional(() => ({ entityTag: reject() })),
         range(() => ({ ...state, contentType: reject(), content: 'a' })),
         range(() => ({ ...state, content: { size: 9, open: reject } })),
+        range(() => ({ ...state, content: reject() })),
       ]) {
         const host = await runServer(createServer((req, res) => guard(req, res, () => res.writeHead(500).end())))
         expect((await fetch(`http://127.0.0.1:${host.port}/`)).status).toBe(500)
@@ -197,6 +198,15 @@ describe('a hook whose result is needed at once, and that returns a promise', ()
         const { send } = await serve(store, { onError: () => {}, resources })
         expect((await send('GET', path)).status).toBe(500)
       }
+      for (const give of [reject, () => ({ contentType: 'text/plain', body: reject() })]) {
+        const outbox = () => [{ path: '/audit/1', content: give() }]
+        const { send } = await serveNotes({ outbox }, { onError: () => {} })
+        for (const [method, path, fields, body] of writes)
+          expect((await send(method, path, fields, body)).status).toBe(500)
+      }
+      const formatError = () => ({ status: 404, headers: [], body: reject() })
+      const { send } = await serveNotes({}, { onError: () => {}, formatError })
+      expect((await send('GET', '/notes/9')).status).toBe(500)
       const beside = createBesideContents({ open: reject } as unknown as ContentStore, {} as ContentLedger, 0)
       await expect(readWhole(beside.open('a').open(0, 8))).rejects.toThrow(TypeError)
       await new Promise((resolve) => setTimeout(resolve, 20))

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { Process } from '../../src/actions/hook-types.ts'
 import type { Route, RouteContext } from '../../src/actions/route.ts'
 import { createTurns } from '../../src/core/turns.ts'
@@ -98,6 +98,24 @@ it('work that is broken off waits no longer for the content of a file', async ()
   const state = { path: '/jobs/1/input', version: '1', contentType: 'text/plain', size: 10, body }
   Object.assign(store, { read: (path: string) => (path === state.path ? state : read(path)) })
   await expect(handler.perform(work, controller.signal)).rejects.toThrow('closing')
+})
+
+it('work fails where its store gives a promise in the place of content, and its rejection does not end the process', async () => {
+  const rejected: unknown[] = []
+  const onRejection = (error: unknown): void => void rejected.push(error)
+  process.on('unhandledRejection', onRejection)
+  onTestFinished(() => void process.off('unhandledRejection', onRejection))
+  const { handler, work, store } = await openWork(async ({ file }) => {
+    for await (const _ of (await file('input'))!.open());
+    return {}
+  })
+  const { read } = store
+  const body = { open: () => Promise.reject(new Error('away')) } as unknown as LargeBody
+  const state = { path: '/jobs/1/input', version: '1', contentType: 'text/plain', size: 10, body }
+  Object.assign(store, { read: (path: string) => (path === state.path ? state : read(path)) })
+  await expect(handler.perform(work, new AbortController().signal)).rejects.toThrow(TypeError)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(rejected).toEqual([])
 })
 
 async function* silence(): AsyncGenerator<Uint8Array> {
