@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
+import { created, nameOf, put, race, remove, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimOneWinner, claimResource, claimStored } from '../claims.ts'
-import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
+import { absent, binary, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const RACERS = 16

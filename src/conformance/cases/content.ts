@@ -1,19 +1,7 @@
 import { isLargeBody, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { create, put, readResource, remove, times } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readRange } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  MEBIBYTE,
-  named,
-  put,
-  readResource,
-  remove,
-  reuseBuffer,
-  stream,
-  text,
-  times,
-} from '../samples.ts'
+import { binary, createBytes, MEBIBYTE, named, reuseBuffer, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const KIBIBYTE = 1024

@@ -1,19 +1,7 @@
 import { isHttpError } from '../../core/errors.ts'
+import { create, created, factsOf, nameOf, put, remove, times } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  created,
-  factsOf,
-  interrupt,
-  nameOf,
-  put,
-  remove,
-  stream,
-  text,
-  times,
-} from '../samples.ts'
+import { binary, createBytes, interrupt, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 /** The value of a name that the store has assigned. */

@@ -1,20 +1,8 @@
 import { isHttpError } from '../../core/errors.ts'
+import { create, factsOf, nameOf, pathsOf, put, remove } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { BEHIND, claimUntold, listAll, walk } from '../lists.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  factsOf,
-  named,
-  nameOf,
-  pathsOf,
-  put,
-  range,
-  remove,
-  stream,
-  text,
-} from '../samples.ts'
+import { binary, createBytes, named, range, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const listing: readonly Case[] = [

@@ -1,8 +1,9 @@
 import { isHttpError } from '../../core/errors.ts'
 import type { IndexedValue } from '../../stores/lists.ts'
+import { nameOf, put, remove } from '../calls.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { BEHIND, claimUntold, createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
-import { nameOf, put, range, remove } from '../samples.ts'
+import { range } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const INDEX = createIndex('orders', ['a', 'b'])

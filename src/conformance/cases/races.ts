@@ -1,7 +1,8 @@
 import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { create, nameOf, pathsOf, pause, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, pathsOf, pause, race, remove, stream } from '../samples.ts'
+import { binary, createBytes, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const WRITERS = 16

@@ -1,7 +1,8 @@
 import { isHttpError } from '../../core/errors.ts'
 import { type Expectation, isResource } from '../../stores/types.ts'
+import { create, factsOf, put, readResource, remove, written } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readContent } from '../claims.ts'
-import { binary, create, createBytes, factsOf, named, put, readResource, remove, text, written } from '../samples.ts'
+import { binary, createBytes, named, text } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 export const reading: readonly Case[] = [
