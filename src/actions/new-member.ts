@@ -2,15 +2,7 @@ import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import {
-  type Content,
-  type CreateOptions,
-  memberPath,
-  type NewState,
-  type RelatedWrite,
-  type StoredResource,
-  UntilLeft,
-} from '../stores/types.ts'
+import { type Content, memberPath, type NewState, type RelatedWrite, type StoredResource } from '../stores/types.ts'
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer } from './keyed-request.ts'
@@ -166,17 +158,5 @@ export function createOnce(
     },
 
     reply: () => reply!,
-  }
-}
-
-/** Options of a creation that ends when the client has left. */
-export class CreateUntilLeft extends UntilLeft implements CreateOptions {
-  readonly related: NonNullable<CreateOptions['related']>
-  readonly requires: string | undefined
-
-  constructor(exchange: ResourceExchange, related: CreateUntilLeft['related'], requires: string | undefined) {
-    super(exchange)
-    this.related = related
-    this.requires = requires
   }
 }
