@@ -9,15 +9,8 @@ import { recordAnswer } from './keyed-request.ts'
 import { fitsTarget } from './listing.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
-import {
-  addProperties,
-  propertiesOfServer,
-  refuseFacts,
-  scopeNamesOf,
-  splitScope,
-  validateItem,
-  WORK,
-} from './server-properties.ts'
+import { scopeNamesOf, splitScope } from './scope.ts'
+import { addProperties, propertiesOfServer, refuseFacts, validateItem, WORK } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, requireKeptNumbers, WrittenDocument } from './validation.ts'
 import { foresee } from './write-states.ts'
