@@ -97,9 +97,8 @@ export const content: readonly Case[] = [
     const bodies = Array.from({ length: 6 }, (_, seed) => createBytes(400_000 + seed * 1000, seed))
     const members = named(bodies)
     await Promise.all(members.map(([name, bytes]) => put(store, path(name), binary(stream(bytes, 20_000, 3)))))
-    for (const [name, bytes] of members) {
+    for (const [name, bytes] of members)
       await claimStored(store, path(name), binary(bytes), 'Streams that came in together were mixed up.')
-    }
   }),
   it('replaces small content by large and large by small, and tells the new size', async (bench) => {
     const { store, path, collection } = bench

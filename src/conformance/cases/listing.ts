@@ -152,8 +152,7 @@ export const listing: readonly Case[] = [
     const bodies = [createBytes(900_000, 1), createBytes(20, 2), createBytes(1_100_000, 3)]
     for (const [name, bytes] of named(bodies)) await put(store, path(name), binary(stream(bytes, 65_536)))
     const { items } = await store.list(collection, { limit: 10 })
-    for (const [index, bytes] of bodies.entries()) {
+    for (const [index, bytes] of bodies.entries())
       await claimContent(items[index], binary(bytes), 'A listed member has other content.')
-    }
   }),
 ]

@@ -201,9 +201,8 @@ export const queryPages: readonly Case[] = [
         try {
           const query = createQuery(INDEX, { order, where: [OPEN] })
           const { items } = await store.list(collection, { limit: 5, after, query })
-          for (const item of items) {
+          for (const item of items)
             claim(Number(nameOf(item)) % 2 === 1, `The cursor ${shown} shows a member that does not match.`)
-          }
         } catch (error) {
           const isRefused = isHttpError(error) && error.status < 500
           claim(isRefused, `The cursor ${shown} makes a query fail with ${String(error)}.`)

@@ -42,9 +42,8 @@ export const reading: readonly Case[] = [
     }
     await put(store, path(1), text('y'))
     const second = await readResource(store, path(1))
-    for (const name of names) {
+    for (const name of names)
       claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
-    }
   }),
   it('keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all', {
     needs: ['contents'],
@@ -88,9 +87,7 @@ export const reading: readonly Case[] = [
   }, async ({ store }) => {
     const paths = ['/', '/a', '/a/', '/a//', 'queue/1', 'queue/x/y']
     for (const path of paths) await put(store, path, text(path))
-    for (const path of paths) {
-      await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
-    }
+    for (const path of paths) await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
   }),
   it('keeps a path of 2048 bytes, or refuses it with an HttpError below 500', { needs: ['paths'] }, async (bench) => {
     const { store, path } = bench
