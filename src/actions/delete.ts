@@ -4,6 +4,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import {
   isLargeBody,
   memberPath,
+  nameOf,
   type RemoveOptions,
   type RemoveResult,
   type StoredResource,
@@ -14,7 +15,7 @@ import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { isOwnPath } from './neighbouring-paths.ts'
-import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
+import { cacheControlFor, entityTagOf, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
@@ -83,7 +84,7 @@ const PAGE = 100
 const MAX_PAGES = 10
 
 /** Paths of the files below an item, as far as they are looked for. */
-export function listFiles(
+function listFiles(
   route: Route,
   path: string,
   signal: AbortSignal | undefined,
@@ -101,6 +102,18 @@ export function listFiles(
   })
 }
 
+/** Names of the properties of an item that say something of its files. @param request whose end ends the search */
+export function filePropertiesOf(
+  route: Route,
+  path: string,
+  request: { readonly signal: AbortSignal } | undefined,
+): MaybePromise<readonly string[]> {
+  const { idMember, fileNames } = route
+  if (idMember === undefined || fileNames === 'filename') return NO_PATHS
+  if (fileNames !== 'any') return fileNames
+  return andThen(listFiles(route, path, request?.signal), (paths) => paths.map(nameOf))
+}
+
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route } = exchange
   const preferred = exchange.preferences.return
@@ -108,7 +121,8 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const content = usual === 'none' ? 'confirmation' : usual
   const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
   const fields = appliedPreferences(exchange)
-  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource))
+  const tag = route.deleteResponse === 'tag' ? entityTagOf(resource) : undefined
+  if (tag !== undefined) fields.push('ETag', tag)
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now and could not be read out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))

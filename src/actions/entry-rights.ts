@@ -1,5 +1,6 @@
 import { isHttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
+import { onceFor } from '../core/once-for.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { ReadView, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, splitPath } from '../stores/types.ts'
@@ -17,30 +18,19 @@ interface Entries {
   readonly hasOwnCaching: boolean
 }
 
-/** Made once for each collection, when it is first listed: the routes of a service do not change. */
-const ENTRIES = new WeakMap<Route, Entries>()
-
-function entriesOf(route: Route): Entries {
-  const made = ENTRIES.get(route)
-  if (made !== undefined) return made
+/** Made when a collection is first listed: the routes of a service do not change. */
+export const entriesOf: (route: Route) => Entries = onceFor((route) => {
   const below = route.context.findRoutesBelow(route.pattern)
   const known = below.some((own) => mayRefuse(own, route))
   const anonymous = known || below.some((own) => own.readsNeedCredentials !== false)
   const hasOwnCaching = below.some((own) => own.cacheControl.public !== route.cacheControl.public)
-  const entries = { known, anonymous, hasOwnCaching }
-  ENTRIES.set(route, entries)
-  return entries
-}
+  return { known, anonymous, hasOwnCaching }
+})
 
 /** Whether an entry of the collection can be refused to this caller. Most collections show all to everybody. */
 export function mayRefuseEntries({ route, principal }: ResourceExchange): boolean {
   const { known, anonymous } = entriesOf(route)
   return principal === undefined ? anonymous : known
-}
-
-/** Whether an entry of the collection can have another Cache-Control than the collection. */
-export function mayHaveOwnCaching(route: Route): boolean {
-  return entriesOf(route).hasOwnCaching
 }
 
 function mayRefuse(own: Route, collection: Route): boolean {

@@ -26,7 +26,7 @@ import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-m
 import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
-import { scopeNamesOf } from './server-properties.ts'
+import { scopeNamesOf } from './scope.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */

@@ -19,11 +19,11 @@ import { cacheControlFor } from './representation.ts'
 import { ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, parseStored, textOf } from './resource-view.ts'
 import type { Route } from './route.ts'
+import { scopeNamesOf } from './scope.ts'
 import {
   addProperties,
   propertiesOfServer,
   requireSameFacts,
-  scopeNamesOf,
   splitProperties,
   validateItem,
 } from './server-properties.ts'

@@ -2,6 +2,7 @@ import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { formatPointerStep } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { onceFor } from '../core/once-for.ts'
 import { isResource, memberPath, nameOf, parseIntegerName, splitPath } from '../stores/types.ts'
 import { mayShow } from './entry-rights.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
@@ -80,15 +81,7 @@ function othersBelow({ context, pattern, definition }: Route): readonly Route[] 
 }
 
 /** Whether there are any: few collections have some, and to find a route costs a POST 2 %. */
-const neighbours = new WeakMap<Route, boolean>()
-
-function hasNeighbours(route: Route): boolean {
-  const known = neighbours.get(route)
-  if (known !== undefined) return known
-  const isBeside = othersBelow(route).length > 0
-  neighbours.set(route, isBeside)
-  return isBeside
-}
+const hasNeighbours = onceFor((route: Route) => othersBelow(route).length > 0)
 
 /** @throws HttpError 409 for a new item at a path that another definition is for */
 export function requireOwnItem(route: Route, collection: string, name: string): void {

@@ -2,30 +2,15 @@ import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import {
-  type Content,
-  type CreateOptions,
-  memberPath,
-  type NewState,
-  type RelatedWrite,
-  type StoredResource,
-  UntilLeft,
-} from '../stores/types.ts'
+import { type Content, memberPath, type NewState, type RelatedWrite, type StoredResource } from '../stores/types.ts'
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer } from './keyed-request.ts'
 import { fitsTarget } from './listing.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
-import {
-  addProperties,
-  propertiesOfServer,
-  refuseFacts,
-  scopeNamesOf,
-  splitScope,
-  validateItem,
-  WORK,
-} from './server-properties.ts'
+import { scopeNamesOf, splitScope } from './scope.ts'
+import { addProperties, propertiesOfServer, refuseFacts, validateItem, WORK } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, requireKeptNumbers, WrittenDocument } from './validation.ts'
 import { foresee } from './write-states.ts'
@@ -166,17 +151,5 @@ export function createOnce(
     },
 
     reply: () => reply!,
-  }
-}
-
-/** Options of a creation that ends when the client has left. */
-export class CreateUntilLeft extends UntilLeft implements CreateOptions {
-  readonly related: NonNullable<CreateOptions['related']>
-  readonly requires: string | undefined
-
-  constructor(exchange: ResourceExchange, related: CreateUntilLeft['related'], requires: string | undefined) {
-    super(exchange)
-    this.related = related
-    this.requires = requires
   }
 }

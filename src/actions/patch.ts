@@ -18,22 +18,15 @@ import {
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { readJson } from './content.ts'
+import { filePropertiesOf } from './delete.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
 import { parentOf, requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
-import {
-  filePropertiesOf,
-  propertiesOfServer,
-  requireSameFacts,
-  requireScope,
-  scopeNamesOf,
-  splitProperties,
-  validateItem,
-  WORK,
-} from './server-properties.ts'
+import { requireScope, scopeNamesOf } from './scope.ts'
+import { propertiesOfServer, requireSameFacts, splitProperties, validateItem, WORK } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'

@@ -14,6 +14,7 @@ import {
   nameOf,
   type StoredResource,
   splitPath,
+  UntilLeft,
   type WriteConflict,
   type WriteOptions,
   type WriteResult,
@@ -24,7 +25,7 @@ import { contentOf, discardContent, hasSchema, readJson, readRawContent } from '
 import { readForm } from './form-content.ts'
 import { repeatAnswer } from './keyed-request.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
-import { CreateUntilLeft, createOnce, fitsBelow, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
+import { createOnce, fitsBelow, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
@@ -164,7 +165,8 @@ function write(
   const { keyed } = exchange
   const path = collectionPathOf(exchange)
   if (collection!.ids !== 'uuid') {
-    return context.store.create(path, content, new CreateUntilLeft(exchange, related, requires))
+    const options = Object.assign(new UntilLeft(exchange), { related, requires })
+    return context.store.create(path, content, options)
   }
   const name = randomUUID()
   const own = content(name)

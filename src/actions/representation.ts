@@ -66,12 +66,6 @@ function describe(resource: StoredResource, route: Route, now: number): Prepared
   }
 }
 
-/** ETag of a state, where it has one. */
-export function tagFields(resource: StoredResource): readonly string[] {
-  const tag = entityTagOf(resource)
-  return tag === undefined ? [] : ['ETag', tag]
-}
-
 function describeContent(resource: StoredResource, prepared: Prepared): readonly string[] {
   const { entityTags, date } = prepared
   const fields = ['Content-Type', resource.contentType]

@@ -1,5 +1,6 @@
 import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
+import { formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
 import { asJudged, type RequestView } from '../core/request-view.ts'
@@ -9,6 +10,8 @@ import { isResource, type ReadOptions, type StoredResource, type StoredState, ty
 import type { Indexing } from './indexing.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { splitProperties } from './server-properties.ts'
+import { type Document, requireKeptNumbers, WrittenDocument } from './validation.ts'
 
 /** What reads a state that is softly deleted as well. */
 export const HIDDEN: Pick<ReadOptions, 'hidden'> = { hidden: true }
@@ -176,4 +179,54 @@ function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues):
 /** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */
 export function refuseTaken(exchange: ResourceExchange): void {
   if (exchange.isTaken) refuse(exchange, 'out of scope', new HttpError(404, 'ERR_NOT_FOUND'))
+}
+
+const NO_PROPERTIES: JsonObject = Object.freeze({})
+
+/** Names of the properties that a scope may set: the schema does not see them. */
+export function scopeNamesOf({ indexing }: Route): readonly string[] {
+  return indexing?.scopeNames ?? []
+}
+
+/**
+ * Takes the properties of the scope off a document that a client sends. Those of the caller's scope are set by the server;
+ * others stay as they are.
+ * @returns the document without the properties of the scope, and those that it is to have in the end
+ * @throws HttpError 403 for another value than that of the scope
+ */
+export function splitScope(
+  exchange: ResourceExchange,
+  document: Document,
+): { readonly document: Document; readonly owned: JsonObject } {
+  const { scope = NO_PROPERTIES } = exchange
+  const names = scopeNamesOf(exchange.route)
+  if (names.length === 0 || !isJsonObject(document.value)) return { document, owned: NO_PROPERTIES }
+  const { value } = document
+  requireScope(exchange, value, 'or-absent')
+  if (!names.some((name) => Object.hasOwn(value, name))) return { document, owned: scope }
+  // Without a schema and a hook, which are not to see them, they would be taken off and added again.
+  const { schema, beforeWrite } = exchange.route
+  const isUnseen = schema === undefined && beforeWrite === undefined
+  if (isUnseen && Object.keys(scope).every((name) => Object.hasOwn(value, name)))
+    return { document, owned: NO_PROPERTIES }
+  requireKeptNumbers(document)
+  const { owned, rest } = splitProperties(value, names)
+  return { document: new WrittenDocument(rest), owned: { ...owned, ...scope } }
+}
+
+/**
+ * Checks that an item says of its scope what the scope of the caller says: it never leaves it.
+ * @throws HttpError 403
+ */
+export function requireScope({ scope }: ResourceExchange, value: JsonValue, presence: 'present' | 'or-absent'): void {
+  if (scope === undefined || !isJsonObject(value)) return
+  const wrong = Object.keys(scope).filter((name) => {
+    const given = readMember(value, name)
+    return given === undefined ? presence === 'present' : given !== scope[name]
+  })
+  if (wrong.length === 0) return
+  throw new HttpError(403, 'ERR_FORBIDDEN', {
+    detail: 'The server sets whose item this is.',
+    errors: wrong.map((name) => ({ pointer: formatPointerStep(name), detail: 'This is set by the server.' })),
+  })
 }

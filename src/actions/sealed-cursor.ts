@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
+import { onceFor } from '../core/once-for.ts'
 import { shareCall } from '../core/time.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -21,9 +22,6 @@ const TAG = 16
 /** Cursors are filled up to a multiple of this, so that their length does not tell that of a name. */
 const BLOCK = 64
 
-/** What finds the key of each store, which all processes share: a walk through the pages may meet any of them. */
-const keys = new WeakMap<ResourceStore, () => Promise<Buffer>>()
-
 export function isSealed(cursor: string): boolean {
   return cursor.startsWith(PREFIX)
 }
@@ -39,7 +37,7 @@ function filled(size: number): number {
 
 /** Encrypts a cursor; always to the same text, so that a page keeps its entity tag. */
 export async function sealCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
-  const key = await findKey(exchange.route.context.store)
+  const key = await keyFinderOf(exchange.route.context.store)()
   const text = Buffer.alloc(filled(Buffer.byteLength(cursor)))
   text.write(cursor)
   const place = placeOf(exchange)
@@ -57,7 +55,7 @@ export async function sealCursor(exchange: ResourceExchange, cursor: string): Pr
 /** @throws HttpError 400 for a cursor that was not sealed for this collection */
 export async function openCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
   const sealed = Buffer.from(cursor.slice(PREFIX.length), 'base64url')
-  const key = await findKey(exchange.route.context.store)
+  const key = await keyFinderOf(exchange.route.context.store)()
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE), { authTagLength: TAG })
     decipher.setAAD(placeOf(exchange)).setAuthTag(sealed.subarray(-TAG))
@@ -73,13 +71,8 @@ function placeOf({ storePath, listing }: ResourceExchange): Buffer {
   return Buffer.from(listing?.isSecret === true ? `${storePath}\n${listing.key}` : storePath)
 }
 
-function findKey(store: ResourceStore): Promise<Buffer> {
-  let find = keys.get(store)
-  if (find === undefined) keys.set(store, (find = createKeyFinder(store)))
-  return find()
-}
-
-function createKeyFinder(store: ResourceStore): () => Promise<Buffer> {
+/** What finds the key of a store, which all processes share: a walk through the pages may meet any of them. */
+const keyFinderOf = onceFor((store: ResourceStore) => {
   let known: Buffer | undefined
   const read = shareCall(async () => {
     const key = await readKey(store)
@@ -88,7 +81,7 @@ function createKeyFinder(store: ResourceStore): () => Promise<Buffer> {
   })
   // After a failure the next request tries again.
   return async () => known ?? read()
-}
+})
 
 /**
  * Writes the key, if there is none. A store of the rows of one table refuses the path: then the key is that of this process,

@@ -11,9 +11,6 @@ import {
   readMember,
 } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { nameOf } from '../stores/types.ts'
-import { listFiles } from './delete.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
 
@@ -25,18 +22,6 @@ import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDo
 /** Properties of an item that its work sets. */
 export const WORK: readonly string[] = ['state', 'problem']
 const NONE: readonly string[] = []
-
-/** Names of the properties of an item that say something of its files. @param request whose end ends the search */
-export function filePropertiesOf(
-  route: Route,
-  path: string,
-  request: { readonly signal: AbortSignal } | undefined,
-): MaybePromise<readonly string[]> {
-  const { idMember, fileNames } = route
-  if (idMember === undefined || fileNames === 'filename') return NONE
-  if (fileNames !== 'any') return fileNames
-  return andThen(listFiles(route, path, request?.signal), (paths) => paths.map(nameOf))
-}
 
 /** Names of all properties that the server gives items of a route. @param files those that are about files */
 export function propertiesOfServer(
@@ -120,56 +105,4 @@ export function refuseFacts(value: JsonObject, names: readonly string[]): void {
   const given = names.filter((name) => Object.hasOwn(value, name))
   if (given.length === 0) return
   throw invalid(given.map((name) => ({ pointer: formatPointerStep(name), detail: 'A file is expected here.' })))
-}
-
-/** A document without the properties of the scope, and those that it is to have in the end. */
-export interface ScopedDocument {
-  readonly document: Document
-  readonly owned: JsonObject
-}
-
-const NO_PROPERTIES: JsonObject = Object.freeze({})
-
-/** Names of the properties that a scope may set: the schema does not see them. */
-export function scopeNamesOf({ indexing }: Route): readonly string[] {
-  return indexing?.scopeNames ?? []
-}
-
-/**
- * Takes the properties of the scope off a document that a client sends. Those of the caller's scope are set by the server;
- * others stay as they are.
- * @throws HttpError 403 for another value than that of the scope
- */
-export function splitScope(exchange: ResourceExchange, document: Document): ScopedDocument {
-  const { scope = NO_PROPERTIES } = exchange
-  const names = scopeNamesOf(exchange.route)
-  if (names.length === 0 || !isJsonObject(document.value)) return { document, owned: NO_PROPERTIES }
-  const { value } = document
-  requireScope(exchange, value, 'or-absent')
-  if (!names.some((name) => Object.hasOwn(value, name))) return { document, owned: scope }
-  // Without a schema and a hook, which are not to see them, they would be taken off and added again.
-  const { schema, beforeWrite } = exchange.route
-  const isUnseen = schema === undefined && beforeWrite === undefined
-  if (isUnseen && Object.keys(scope).every((name) => Object.hasOwn(value, name)))
-    return { document, owned: NO_PROPERTIES }
-  requireKeptNumbers(document)
-  const { owned, rest } = splitProperties(value, names)
-  return { document: new WrittenDocument(rest), owned: { ...owned, ...scope } }
-}
-
-/**
- * Checks that an item says of its scope what the scope of the caller says: it never leaves it.
- * @throws HttpError 403
- */
-export function requireScope({ scope }: ResourceExchange, value: JsonValue, presence: 'present' | 'or-absent'): void {
-  if (scope === undefined || !isJsonObject(value)) return
-  const wrong = Object.keys(scope).filter((name) => {
-    const given = readMember(value, name)
-    return given === undefined ? presence === 'present' : given !== scope[name]
-  })
-  if (wrong.length === 0) return
-  throw new HttpError(403, 'ERR_FORBIDDEN', {
-    detail: 'The server sets whose item this is.',
-    errors: wrong.map((name) => ({ pointer: formatPointerStep(name), detail: 'This is set by the server.' })),
-  })
 }

@@ -3,7 +3,7 @@ import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { mergeCaching } from '../protocol/cache-control.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
-import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
+import { entriesOf, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { countPlain, fetchPage } from './page.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -213,7 +213,7 @@ async function isMoreShown(exchange: ResourceExchange, judge: Judge, after: stri
 /** Cache-Control of a page: as careful as that of every entry on it, by the definitions that their own paths have. */
 export function pageCacheControl(exchange: ResourceExchange, page: Page): string {
   const { route } = exchange
-  if (!mayHaveOwnCaching(route)) return cacheControlFor(exchange)
+  if (!entriesOf(route).hasOwnCaching) return cacheControlFor(exchange)
   // For users `private` is always said: what one part allows shared caches for, another may not.
   const sharing = exchange.sharing === 'public' ? 'public' : 'private'
   const owners = new Set(page.items.map((item) => route.context.findRoute(item.path) ?? route))

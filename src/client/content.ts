@@ -1,17 +1,7 @@
+import { type Answer, conditionOn, createError, readValidators, refuse, throwAfterWrite } from './answers.ts'
 import { type Call, READING } from './read.ts'
 import { toBlob, typeOf } from './request-content.ts'
-import {
-  type Answer,
-  conditionOn,
-  createError,
-  type Failure,
-  type ResourceHandle,
-  ResponseError,
-  readValidators,
-  refuse,
-  type Success,
-  throwAfterWrite,
-} from './results.ts'
+import { type Failure, type ResourceHandle, ResponseError, type Success } from './results.ts'
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
 import { CHANGING, type Match } from './write.ts'
 

@@ -1,18 +1,9 @@
 import { defineMember, equalJson, formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { type Answer, conditionOn, refuse, throwAfterWrite } from './answers.ts'
 import { createPatch } from './create-patch.ts'
 import { type Call, readDocument, readWritten } from './read.ts'
 import { formatJson } from './request-content.ts'
-import {
-  type Answer,
-  type ChangeConflict,
-  type Conflict,
-  conditionOn,
-  type Failure,
-  type ResourceDocument,
-  refuse,
-  type Success,
-  throwAfterWrite,
-} from './results.ts'
+import type { ChangeConflict, Conflict, Failure, ResourceDocument, Success } from './results.ts'
 import { pause, type RequestOptions, untilAborted } from './transport.ts'
 import { CHANGING } from './write.ts'
 

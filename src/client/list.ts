@@ -1,15 +1,8 @@
 import { isJsonObject, type JsonValue } from '../core/json.ts'
+import { createError, parseContent, refuse, resolveReference } from './answers.ts'
 import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
 import { type Call, getJson } from './read.ts'
-import {
-  createError,
-  expectSuccess,
-  type Failure,
-  parseContent,
-  refuse,
-  resolveReference,
-  type Success,
-} from './results.ts'
+import { expectSuccess, type Failure, type Success } from './results.ts'
 import type { RequestOptions } from './transport.ts'
 
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {

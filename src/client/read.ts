@@ -3,14 +3,12 @@ import {
   type Answer,
   conditionOn,
   createError,
-  type Failure,
   parseContent,
-  type ResourceDocument,
   readValidators,
   refuse,
-  type Success,
   throwAfterWrite,
-} from './results.ts'
+} from './answers.ts'
+import type { Failure, ResourceDocument, Success } from './results.ts'
 import { pause, type RequestOptions, readRetryAfter, type Send, type Target } from './transport.ts'
 
 /** What every request of a client needs. */

@@ -1,6 +1,7 @@
+import { type Answer, createError } from './answers.ts'
 import { check, type FieldValues, kindOf, type ResourceClientOptions } from './client-options.ts'
 import { type ContentReader, type RequestContent, sendContent } from './fetch.ts'
-import { type Answer, createError, ResponseError, UsageError } from './results.ts'
+import { ResponseError, UsageError } from './results.ts'
 
 /** Options of one request. */
 export interface RequestOptions {

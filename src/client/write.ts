@@ -1,21 +1,17 @@
 import { equalJson, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import type { AnyPath, AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
-import { type Call, readDocument, readWritten } from './read.ts'
-import { formatJson, isBlob, isForm, toBlob, typeOf } from './request-content.ts'
 import {
   type Answer,
   conditionOn,
   createError,
-  type Failure,
-  type Operation,
-  type ResourceDocument,
-  type ResourceHandle,
   readJson,
   refuse,
   resolveReference,
-  type Success,
   throwAfterWrite,
-} from './results.ts'
+} from './answers.ts'
+import type { AnyPath, AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
+import { type Call, readDocument, readWritten } from './read.ts'
+import { formatJson, isBlob, isForm, toBlob, typeOf } from './request-content.ts'
+import type { Failure, Operation, ResourceDocument, ResourceHandle, Success } from './results.ts'
 import { type RequestOptions, readRetryAfter } from './transport.ts'
 
 /** The state that a write is for: the one that was read, any that there is, or none. */

@@ -3,8 +3,8 @@ import { isHttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, Condition, IndexedValue, IndexedValues, ListQuery, OrderKey } from '../stores/lists.ts'
 import { type Content, isLargeBody, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { nameOf, put } from './calls.ts'
 import { claim, claimEqual, readContent, toBuffer } from './claims.ts'
-import { nameOf, put } from './samples.ts'
 
 /** Pages after which a walk is taken for endless. */
 const MOST_PAGES = 2000

@@ -3,6 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
 import { asksForMethod } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { onceFor } from '../core/once-for.ts'
 import { isOwnOrigin } from '../core/place.ts'
 import { emptyReply, keepFields, type Reply } from '../core/reply.ts'
 import { addPending, addVary } from '../core/write-head.ts'
@@ -45,7 +46,6 @@ export function createCors(options: CorsOptions): Cors {
   const grants = new Map<string, Grant>()
   const refused = policy.always.length === 0 ? BASE_FIELDS : [...BASE_FIELDS, ...policy.always]
   const anyGrant = createGrant('*')
-  const preflights = new WeakMap<readonly Method[], Reply>()
   const refusedPreflight = emptyReply(204, ['Cache-Control', 'no-store'])
 
   function createGrant(origin: string): Grant {
@@ -67,18 +67,13 @@ export function createCors(options: CorsOptions): Cors {
     return grant
   }
 
-  function preflightFor(methods: readonly Method[]): Reply {
-    let reply = preflights.get(methods)
-    if (reply === undefined) {
-      // The same answer whatever is asked for: nothing is reflected, the browser compares (Fetch, "CORS-preflight fetch").
-      const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
-      if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
-      fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
-      reply = { status: 204, headers: fields, kept: keepFields(fields) }
-      preflights.set(methods, reply)
-    }
-    return reply
-  }
+  const preflightFor = onceFor((methods: readonly Method[]): Reply => {
+    // The same answer whatever is asked for: nothing is reflected, the browser compares (Fetch, "CORS-preflight fetch").
+    const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
+    if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
+    fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
+    return { status: 204, headers: fields, kept: keepFields(fields) }
+  })
 
   function allows(origin: string): MaybePromise<boolean> {
     if (policy.isFixed && grants.has(origin)) return true

@@ -113,7 +113,7 @@ function tagOf({ documentation, definition }: Facts): string {
 
 function describeInWords(facts: Facts, method: DescribedMethod, { view, schemas }: DocumentContext): string {
   const sentences = [describeVerb(facts, method), ...explainSecurity(view, facts)]
-  if (!isRead(method) && method !== 'POST' && facts.needsCondition) {
+  if (!isRead(method) && method !== 'POST' && facts.preconditions === 'required') {
     sentences.push('A change needs If-Match, If-None-Match or If-Unmodified-Since (428 otherwise).')
   }
   if (method !== 'DELETE' && facts.json !== 'none' && schemas.of(facts).isUnknown) {
@@ -146,8 +146,8 @@ function describeVerb(facts: Facts, method: DescribedMethod): string {
       return 'Applies a patch to the resource: all of it or nothing.'
     case 'DELETE':
       if (kind === 'operation') return 'Cancels work that has not been started, or forgets work that has ended.'
-      if (deletion.isQueued) return 'Has the resource removed later.'
-      return deletion.isSoft ? 'Hides the resource; PUT restores it.' : 'Removes the resource.'
+      if (deletion === 'queued') return 'Has the resource removed later.'
+      return deletion === 'soft' ? 'Hides the resource; PUT restores it.' : 'Removes the resource.'
   }
 }
 

@@ -17,19 +17,18 @@ interface ContentFacts {
   readonly isLimited: boolean
 }
 
-/** What a description takes over from a route as it is: what the resource is, and some of its rules. */
+/** What a description takes over from a route as it is: what the resource is, some of its rules, and of its answers. */
 type Identity = 'kind' | 'definition' | 'documentation' | 'schema' | 'types'
-type Rules = 'createsByPut' | 'putResponse' | 'hasParent' | 'needsDigests' | 'storedHeaders'
+type Rules = 'createsByPut' | 'deletion' | 'hasParent' | 'needsDigests' | 'preconditions' | 'storedHeaders'
+type Answers = 'accept' | 'deleteResponse' | 'offers' | 'putResponse'
 
 /** A route in the words of its description. No other file of this folder reads a route. */
-export interface Facts extends Pick<Route, Identity | Rules> {
+export interface Facts extends Pick<Route, Identity | Rules | Answers> {
   readonly pattern: string
   readonly methods: readonly DescribedMethod[]
   readonly content: Readonly<Partial<Record<DescribedMethod, ContentFacts>>>
   /** Whether content is parsed as JSON; `some` where other content is taken as well. */
   readonly json: 'all' | 'some' | 'none'
-  /** Media types of further representations. */
-  readonly offers: readonly string[]
   /** The names below a collection. */
   readonly ids: 'integer' | 'string' | 'uuid'
   /** Whether items say their id. */
@@ -51,18 +50,10 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   readonly showsWork: boolean
   /** Whether PUT restores what was deleted softly, although it creates nothing. */
   readonly restoresByPut: boolean
-  /** Whether an Accept that names nothing that there is gets 406. */
-  readonly negotiatesStrictly: boolean
-  readonly deletion: {
-    readonly isSoft: boolean
-    readonly isQueued: boolean
-    /** Whether `Prefer: respond-async` has it done later. */
-    readonly mayBeQueued: boolean
-    readonly answer: 'none' | 'tag' | 'confirmation' | 'representation'
-  }
+  /** Whether `Prefer: respond-async` has a removal done later. */
+  readonly mayBeQueued: boolean
   /** Whether a resource that was removed is remembered. */
   readonly remembersRemoval: boolean
-  readonly needsCondition: boolean
   /** Whether POST may come upon a path that another definition is for. */
   readonly createsBesideOthers: boolean
   /** Whether a hook makes other content of what is sent. */
@@ -114,7 +105,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     content,
     json: isJson ? 'all' : types.some(includesJson) ? 'some' : 'none',
     types,
-    offers: route.offers.map(({ essence }) => essence),
+    offers: route.offers,
     ids: owner?.ids ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
@@ -127,17 +118,14 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
     restoresByPut: kind === 'item' && deletion === 'soft',
-    negotiatesStrictly: route.accept === 'strict',
+    accept: route.accept,
     putResponse: route.putResponse,
-    deletion: {
-      isSoft: deletion === 'soft',
-      isQueued: deletion === 'queued',
-      mayBeQueued: context.work !== undefined,
-      answer: route.deleteResponse,
-    },
+    deletion,
+    mayBeQueued: context.work !== undefined,
+    deleteResponse: route.deleteResponse,
     remembersRemoval: !['singleton', 'description', 'operation'].includes(kind) && route.retention !== 0,
     hasParent: route.hasParent,
-    needsCondition: route.preconditions === 'required',
+    preconditions: route.preconditions,
     needsDigests: route.needsDigests,
     createsBesideOthers: createsBesideOthers(route),
     changesContent: route.beforeWrite !== undefined,

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
+import { DATE, TEXT } from './shared-schemas.ts'
 
 /** What each response header says; `Location of GET` is Location in the answer to QUERY. */
 const TEXTS = {
@@ -33,7 +34,6 @@ const TEXTS = {
 
 export type HeaderName = keyof typeof TEXTS
 
-const DATE = { type: 'string', description: 'An HTTP-date.' }
 const NUMBER = { type: 'integer', minimum: 0 }
 
 /** Those that are not text of any form. */
@@ -60,7 +60,7 @@ export function describeHeaders(names: readonly HeaderName[], status: string, co
     const header = {
       description: TEXTS[name],
       ...(isRequired && { required: true }),
-      schema: SCHEMAS[name] ?? { type: 'string' },
+      schema: SCHEMAS[name] ?? TEXT,
     }
     const key = `${name.replaceAll(' ', '-')}${isRequired ? '-required' : ''}`
     return [fieldOf(name), components.add('headers', key, header)]

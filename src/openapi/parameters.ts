@@ -13,8 +13,8 @@ import type { Components } from './components.ts'
 import { type DescribedMethod, type Facts, isRead, takesKey } from './facts.ts'
 import { objectOf } from './json-schema.ts'
 import { describeName, INDEXED } from './schemas.ts'
+import { DATE, TEXT } from './shared-schemas.ts'
 
-const TEXT = { type: 'string' }
 const SEGMENTS = { type: 'string', minLength: 1 }
 /**
  * One segment of a path, decoded: see parseRequestTarget. Without looking ahead or back, as all patterns here: Go has neither.
@@ -24,7 +24,6 @@ const SEGMENT = {
   pattern: String.raw`^(?:\.?[^./\\\x00-\x1f\x7f]|\.\.[^/\\\x00-\x1f\x7f])[^/\\\x00-\x1f\x7f]*$`,
 }
 const TAGS = { type: 'string', description: 'Entity tags, or `*`.' }
-const DATE = { type: 'string', description: 'An HTTP-date.' }
 const BOOLEAN = { type: 'boolean' }
 const PAGE_SIZE = { type: 'integer', minimum: 1, maximum: 999_999_999 }
 
@@ -71,7 +70,7 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
     parameters.push(share(inQuery('after', 'A cursor from the Link of the page before; opaque.', TEXT)))
   }
   if (method === 'GET' && facts.query !== undefined) parameters.push(...describeFilters(facts.query))
-  if (isRead(method) && facts.deletion.isSoft && facts.isGuarded) {
+  if (isRead(method) && facts.deletion === 'soft' && facts.isGuarded) {
     const description = 'Whether resources that were removed are shown, to those who may see them.'
     parameters.push(share(inQuery('deleted', description, BOOLEAN)))
   }
@@ -106,7 +105,7 @@ function findStored({ kind, json, storedHeaders }: Facts): readonly string[] {
 function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: DescribedMethod): boolean {
   if (method === 'POST') return !acceptsItems
   if (method === 'PUT') return kind !== 'file'
-  return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
+  return method !== 'DELETE' || (kind !== 'operation' && deletion !== 'queued')
 }
 
 /** Where every request needs one, a PATCH with a tag in If-Match does not. */
@@ -126,11 +125,11 @@ function describeKey({ idempotency, hasCallers }: Facts, method: DescribedMethod
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
   const isPlain = facts.kind === 'operation' || facts.kind === 'file'
   if (isRead(method) || isPlain) return []
-  const { isQueued, mayBeQueued } = facts.deletion
+  const { acceptsItems, deletion, mayBeQueued } = facts
   const found: string[] = []
-  const isAnsweredLater = (method === 'POST' && facts.acceptsItems) || (method === 'DELETE' && isQueued)
+  const isAnsweredLater = (method === 'POST' && acceptsItems) || (method === 'DELETE' && deletion === 'queued')
   if (!isAnsweredLater) found.push('`return=minimal`', '`return=representation`')
-  if ((method === 'DELETE' && mayBeQueued) || (method === 'POST' && facts.acceptsItems)) found.push('`respond-async`')
+  if ((method === 'DELETE' && mayBeQueued) || (method === 'POST' && acceptsItems)) found.push('`respond-async`')
   if (facts.schema !== undefined && method !== 'DELETE') found.push('`handling=strict`')
   return found
 }

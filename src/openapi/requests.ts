@@ -4,6 +4,7 @@ import type { DescribedMethod, Facts } from './facts.ts'
 import { findLists, openProperties, renameProperties, withProperties } from './json-schema.ts'
 import { describeQueryForm } from './parameters.ts'
 import type { Schemas } from './schemas.ts'
+import { TEXT } from './shared-schemas.ts'
 import { examplesOf } from './successes.ts'
 
 const BYTES = { contentMediaType: 'application/octet-stream' }
@@ -27,7 +28,7 @@ function describeMedia(facts: Facts, method: DescribedMethod, type: string, sche
   if (method === 'POST' && form !== undefined && (json === 'all' || facts.kind === 'open')) {
     if (type === 'application/x-www-form-urlencoded') return describeFields(describeForm(facts, schemas, 'text'))
     if (type === 'multipart/form-data') return describeFields(describeForm(facts, schemas, 'parts'))
-    if (type === 'text/plain') return { schema: { type: 'string' } }
+    if (type === 'text/plain') return { schema: TEXT }
   }
   if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
   return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, method, schemas) : {}

@@ -145,9 +145,9 @@ function findFailures(
   add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || hasOtherNames || facts.kind === 'file')
   add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && facts.remembersRemoval)
 
-  add(406, 'ERR_NOT_ACCEPTABLE', reads && facts.negotiatesStrictly)
+  add(406, 'ERR_NOT_ACCEPTABLE', reads && facts.accept === 'strict')
   add(412, 'ERR_PRECONDITION_FAILED')
-  add(428, 'ERR_PRECONDITION_REQUIRED', !reads && !isCreation && facts.needsCondition)
+  add(428, 'ERR_PRECONDITION_REQUIRED', !reads && !isCreation && facts.preconditions === 'required')
   add(416, 'ERR_RANGE_NOT_SATISFIABLE', reads && !facts.isListing)
 
   if (content !== undefined) {
@@ -158,7 +158,7 @@ function findFailures(
   }
   add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
   // A write that compares gives up when the resource changes all the time.
-  const compares = !reads && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued)
+  const compares = !reads && !isCreation && !(method === 'DELETE' && facts.deletion === 'queued')
   add(409, 'ERR_CONFLICT', compares || isHooked || (isCreation && facts.createsBesideOthers))
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
   return found

@@ -11,7 +11,7 @@ import {
   withoutProperties,
   withProperties,
 } from './json-schema.ts'
-import { SHARED, type SharedSchema } from './shared-schemas.ts'
+import { SHARED, type SharedSchema, TEXT } from './shared-schemas.ts'
 
 /** The schemas of one definition, as references or in place. */
 interface DefinitionSchemas {
@@ -97,7 +97,7 @@ export function createSchemas(components: Components): Schemas {
 
 /** What an item says of a file, where the definition does not describe it by itself. */
 const FILE: JsonObject = {
-  ...objectOf({ name: { type: 'string' }, type: { type: 'string' }, size: { type: 'integer', minimum: 0 } }),
+  ...objectOf({ name: TEXT, type: TEXT, size: { type: 'integer', minimum: 0 } }),
   readOnly: true,
 }
 const SUMMARY: JsonObject = { readOnly: true }

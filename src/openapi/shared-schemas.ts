@@ -3,7 +3,8 @@ import { objectOf } from './json-schema.ts'
 
 export type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
 
-const TEXT = { type: 'string' }
+export const TEXT: JsonObject = { type: 'string' }
+export const DATE: JsonObject = { type: 'string', description: 'An HTTP-date.' }
 const POINTER = {
   type: 'string',
   description: 'A JSON Pointer (RFC 6901).',

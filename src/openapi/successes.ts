@@ -4,6 +4,7 @@ import type { DescribedMethod, Facts } from './facts.ts'
 import type { HeaderName } from './headers.ts'
 import { objectOf } from './json-schema.ts'
 import { describeName, type Schemas } from './schemas.ts'
+import { TEXT } from './shared-schemas.ts'
 
 /** An answer other than an error. */
 interface Success {
@@ -149,7 +150,8 @@ function patchAnswers(facts: Facts, schemas: Schemas): Successes {
 }
 
 function removeAnswers(facts: Facts, schemas: Schemas): Successes {
-  const { isQueued, mayBeQueued, answer } = facts.deletion
+  const { mayBeQueued, deleteResponse } = facts
+  const isQueued = facts.deletion === 'queued'
   const when = isQueued ? '' : ', with `Prefer: respond-async`'
   const accepted: Success = {
     text: `The removal is accepted${when}; Location is its monitor.`,
@@ -157,9 +159,9 @@ function removeAnswers(facts: Facts, schemas: Schemas): Successes {
   }
   const later = mayBeQueued ? { 202: accepted } : {}
   if (isQueued) return later
-  const headers: HeaderName[] = answer === 'tag' ? ['ETag', PREFERRED] : [PREFERRED]
-  const isShown = answer === 'representation'
-  const usual = isShown || answer === 'confirmation'
+  const headers: HeaderName[] = deleteResponse === 'tag' ? ['ETag', PREFERRED] : [PREFERRED]
+  const isShown = deleteResponse === 'representation'
+  const usual = isShown || deleteResponse === 'confirmation'
   const asked = usual ? '' : ', with `Prefer: return=representation`'
   return {
     200: {
@@ -189,7 +191,7 @@ function contentHeaders(facts: Facts): readonly HeaderName[] {
 
 /** The content of GET: the stored representation and those made from it. */
 function representation(facts: Facts, schemas: Schemas): JsonObject {
-  const made = facts.offers.map((type) => [type, type.startsWith('text/') ? { schema: { type: 'string' } } : {}])
+  const made = facts.offers.map(({ essence }) => [essence, essence.startsWith('text/') ? { schema: TEXT } : {}])
   return { ...stored(facts, schemas), ...(Object.fromEntries(made) as JsonObject) }
 }
 

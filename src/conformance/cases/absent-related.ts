@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
+import { created, nameOf, put, race, remove, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimOneWinner, claimResource, claimStored } from '../claims.ts'
-import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
+import { absent, binary, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const RACERS = 16
@@ -45,9 +46,8 @@ export const absentRelated: readonly Case[] = [
       }
     }
     await claimStored(store, path(1), text('before'), 'A refused write has changed the path itself.')
-    for (const name of [2, 'free', 'later']) {
+    for (const name of [2, 'free', 'later'])
       claimEqual(await store.read(path(name)), undefined, 'A refused write has left a related path.')
-    }
     await claimStored(store, path('record'), text('winner'), 'A refused write has changed a related path.')
   }),
   it('leaves related paths that must be absent alone when the path itself meets a conflict', async (bench) => {

@@ -1,19 +1,7 @@
 import { isLargeBody, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { create, put, readResource, remove, times } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readRange } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  MEBIBYTE,
-  named,
-  put,
-  readResource,
-  remove,
-  reuseBuffer,
-  stream,
-  text,
-  times,
-} from '../samples.ts'
+import { binary, createBytes, MEBIBYTE, named, reuseBuffer, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const KIBIBYTE = 1024
@@ -109,9 +97,8 @@ export const content: readonly Case[] = [
     const bodies = Array.from({ length: 6 }, (_, seed) => createBytes(400_000 + seed * 1000, seed))
     const members = named(bodies)
     await Promise.all(members.map(([name, bytes]) => put(store, path(name), binary(stream(bytes, 20_000, 3)))))
-    for (const [name, bytes] of members) {
+    for (const [name, bytes] of members)
       await claimStored(store, path(name), binary(bytes), 'Streams that came in together were mixed up.')
-    }
   }),
   it('replaces small content by large and large by small, and tells the new size', async (bench) => {
     const { store, path, collection } = bench

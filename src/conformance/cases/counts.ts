@@ -1,8 +1,9 @@
 import type { Condition } from '../../stores/lists.ts'
 import type { StoredResource } from '../../stores/types.ts'
+import { create, nameOf, put, remove } from '../calls.ts'
 import { claimEqual } from '../claims.ts'
 import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
-import { create, nameOf, put, range, remove } from '../samples.ts'
+import { range } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const INDEX = createIndex('selection', ['a', 'b'])

@@ -1,19 +1,7 @@
 import { isHttpError } from '../../core/errors.ts'
+import { create, created, factsOf, nameOf, put, remove, times } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  created,
-  factsOf,
-  interrupt,
-  nameOf,
-  put,
-  remove,
-  stream,
-  text,
-  times,
-} from '../samples.ts'
+import { binary, createBytes, interrupt, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 /** The value of a name that the store has assigned. */
@@ -50,9 +38,7 @@ export const creation: readonly Case[] = [
       const id = claimAssigned(await create(store, collection, (name) => content(2, name)), collection)
       claim(!taken.includes(id), `The name ${id} was assigned although a client had written it.`)
     }
-    for (const id of taken) {
-      await claimStored(store, path(id), content(99, id), 'A creation overwrote a resource.')
-    }
+    for (const id of taken) await claimStored(store, path(id), content(99, id), 'A creation overwrote a resource.')
   }),
   it('never assigns a name again once its resource was removed', async (bench) => {
     const { modes, store, collection, path, content, keep } = bench
@@ -103,9 +89,8 @@ export const creation: readonly Case[] = [
       )
       const member = await create(store, collection, isMade ? () => content : content)
       await claimStored(store, member.path, binary(bytes), 'The member has other content.')
-      for (const id of taken) {
+      for (const id of taken)
         await claimStored(store, path(id), text('client'), 'A creation overwrote what a client wrote.')
-      }
     }
   }),
   it('does not assign a name that a client writes and removes while the content of the creation comes in', {
@@ -128,9 +113,8 @@ export const creation: readonly Case[] = [
     needs: ['paths'],
   }, async ({ store, collection }) => {
     const other = `${collection}/1/parts`
-    for (const name of ['007', 'x', '1.5', '-3', '99999999999999999999']) {
+    for (const name of ['007', 'x', '1.5', '-3', '99999999999999999999'])
       await put(store, `${collection}/${name}`, text(name))
-    }
     const first = claimAssigned(await create(store, collection, text('a')), collection)
     const second = claimAssigned(await create(store, collection, text('b')), collection)
     claim(second > first, `The name ${second} was assigned after ${first}.`)

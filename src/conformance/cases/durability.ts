@@ -1,21 +1,8 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
+import { create, factsOf, nameOf, pathsOf, put, race, remove } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  factsOf,
-  nameOf,
-  pathsOf,
-  put,
-  race,
-  range,
-  remove,
-  stall,
-  stream,
-  text,
-} from '../samples.ts'
+import { binary, createBytes, range, stall, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const durability: readonly Case[] = [

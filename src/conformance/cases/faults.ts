@@ -1,20 +1,9 @@
 import { getEventListeners } from 'node:events'
 import type { Content } from '../../stores/types.ts'
+import { claimGivenUp, create, pathsOf, put } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import {
-  binary,
-  brokenStream,
-  claimGivenUp,
-  create,
-  createBytes,
-  createGate,
-  interrupt,
-  pathsOf,
-  put,
-  stream,
-  text,
-} from '../samples.ts'
+import { binary, brokenStream, createBytes, createGate, interrupt, stream, text } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 /** Content that is going to fail, and the signal that its write is given. */

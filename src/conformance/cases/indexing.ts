@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CollectionIndex, Condition, IndexedValues } from '../../stores/lists.ts'
 import type { ResourceStore } from '../../stores/types.ts'
+import { nameOf, put, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listAll, listUnder, plain } from '../lists.ts'
-import { nameOf, put, race, range, remove, stream } from '../samples.ts'
+import { range, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const FIRST = createIndex('first', ['a', 'b'])

@@ -1,21 +1,8 @@
 import { isLargeBody, type StagedBody } from '../../stores/types.ts'
+import { created, pathsOf, put, readResource, remove, stage, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimSettles, claimStored, readRange } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import {
-  binary,
-  createBytes,
-  created,
-  interrupt,
-  pathsOf,
-  put,
-  readResource,
-  remove,
-  stage,
-  stall,
-  stream,
-  text,
-  written,
-} from '../samples.ts'
+import { binary, createBytes, interrupt, stall, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const isolation: readonly Case[] = [

@@ -1,20 +1,8 @@
 import { isHttpError } from '../../core/errors.ts'
+import { create, factsOf, nameOf, pathsOf, put, remove } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { BEHIND, claimUntold, listAll, walk } from '../lists.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  factsOf,
-  named,
-  nameOf,
-  pathsOf,
-  put,
-  range,
-  remove,
-  stream,
-  text,
-} from '../samples.ts'
+import { binary, createBytes, named, range, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const listing: readonly Case[] = [
@@ -164,8 +152,7 @@ export const listing: readonly Case[] = [
     const bodies = [createBytes(900_000, 1), createBytes(20, 2), createBytes(1_100_000, 3)]
     for (const [name, bytes] of named(bodies)) await put(store, path(name), binary(stream(bytes, 65_536)))
     const { items } = await store.list(collection, { limit: 10 })
-    for (const [index, bytes] of bodies.entries()) {
+    for (const [index, bytes] of bodies.entries())
       await claimContent(items[index], binary(bytes), 'A listed member has other content.')
-    }
   }),
 ]

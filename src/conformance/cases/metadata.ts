@@ -1,22 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLargeBody, type StoredResource } from '../../stores/types.ts'
+import { create, nameOf, put, readResource, remove, stage, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  MEBIBYTE,
-  named,
-  nameOf,
-  put,
-  readResource,
-  remove,
-  stage,
-  stream,
-  text,
-  written,
-} from '../samples.ts'
+import { binary, createBytes, MEBIBYTE, named, stream, text } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 export const versions: readonly Case[] = [

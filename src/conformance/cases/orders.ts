@@ -1,8 +1,9 @@
 import { isHttpError } from '../../core/errors.ts'
 import type { IndexedValue } from '../../stores/lists.ts'
+import { nameOf, put, remove } from '../calls.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { BEHIND, claimUntold, createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
-import { nameOf, put, range, remove } from '../samples.ts'
+import { range } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const INDEX = createIndex('orders', ['a', 'b'])
@@ -200,9 +201,8 @@ export const queryPages: readonly Case[] = [
         try {
           const query = createQuery(INDEX, { order, where: [OPEN] })
           const { items } = await store.list(collection, { limit: 5, after, query })
-          for (const item of items) {
+          for (const item of items)
             claim(Number(nameOf(item)) % 2 === 1, `The cursor ${shown} shows a member that does not match.`)
-          }
         } catch (error) {
           const isRefused = isHttpError(error) && error.status < 500
           claim(isRefused, `The cursor ${shown} makes a query fail with ${String(error)}.`)

@@ -1,7 +1,8 @@
 import { isResource } from '../../stores/types.ts'
+import { create, created, nameOf, put, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { createIndex, indexed, listAll, listUnder } from '../lists.ts'
-import { absent, binary, create, created, nameOf, put, race, remove, stream, text } from '../samples.ts'
+import { absent, binary, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const parents: readonly Case[] = [

@@ -1,7 +1,8 @@
 import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { create, nameOf, pathsOf, pause, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, pathsOf, pause, race, remove, stream } from '../samples.ts'
+import { binary, createBytes, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const WRITERS = 16
@@ -104,9 +105,8 @@ export const races: readonly Case[] = [
     const clients = written.flatMap((result) => (result.outcome === 'created' ? [result.resource] : []))
     const paths = pathsOf([...assigned, ...clients])
     claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
-    for (const member of assigned) {
+    for (const member of assigned)
       await claimStored(store, member.path, content(7, nameOf(member)), 'A created member was overwritten.')
-    }
   }),
   it('behaves, towards all who use one resource at once, as if one call came after the other', async (bench) => {
     const { store, path, content, reopen } = bench

@@ -1,4 +1,5 @@
 import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { amid, claimGivenUp, created, nameOf, pause, put, race, readResource, remove } from '../calls.ts'
 import {
   claim,
   claimContent,
@@ -9,22 +10,7 @@ import {
   claimStored,
   readContent,
 } from '../claims.ts'
-import {
-  amid,
-  binary,
-  brokenStream,
-  claimGivenUp,
-  createBytes,
-  created,
-  nameOf,
-  pause,
-  put,
-  race,
-  readResource,
-  remove,
-  stream,
-  text,
-} from '../samples.ts'
+import { binary, brokenStream, createBytes, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const related: readonly Case[] = [

@@ -1,20 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { factsOf, pathsOf, put, readResource, remove, waitUntilGone } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import {
-  binary,
-  createBytes,
-  factsOf,
-  named,
-  pathsOf,
-  put,
-  range,
-  readResource,
-  remove,
-  stream,
-  waitUntilGone,
-} from '../samples.ts'
+import { binary, createBytes, named, range, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */

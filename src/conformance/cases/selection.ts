@@ -1,7 +1,8 @@
 import type { Condition } from '../../stores/lists.ts'
+import { create, factsOf, nameOf, put, readResource, remove } from '../calls.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listAll, listUnder, plain } from '../lists.ts'
-import { create, factsOf, nameOf, put, range, readResource, remove, text } from '../samples.ts'
+import { range, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const INDEX = createIndex('selection', ['a', 'b'])

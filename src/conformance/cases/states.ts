@@ -1,7 +1,8 @@
 import { isHttpError } from '../../core/errors.ts'
 import { type Expectation, isResource } from '../../stores/types.ts'
+import { create, factsOf, put, readResource, remove, written } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readContent } from '../claims.ts'
-import { binary, create, createBytes, factsOf, named, put, readResource, remove, text, written } from '../samples.ts'
+import { binary, createBytes, named, text } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 export const reading: readonly Case[] = [
@@ -41,9 +42,8 @@ export const reading: readonly Case[] = [
     }
     await put(store, path(1), text('y'))
     const second = await readResource(store, path(1))
-    for (const name of names) {
+    for (const name of names)
       claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
-    }
   }),
   it('keeps every byte: all 256 values, U+0000, a byte order mark, text beyond ASCII, nothing at all', {
     needs: ['contents'],
@@ -87,9 +87,7 @@ export const reading: readonly Case[] = [
   }, async ({ store }) => {
     const paths = ['/', '/a', '/a/', '/a//', 'queue/1', 'queue/x/y']
     for (const path of paths) await put(store, path, text(path))
-    for (const path of paths) {
-      await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
-    }
+    for (const path of paths) await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
   }),
   it('keeps a path of 2048 bytes, or refuses it with an HttpError below 500', { needs: ['paths'] }, async (bench) => {
     const { store, path } = bench

@@ -1,7 +1,8 @@
 import type { StoredResource } from '../../stores/types.ts'
+import { amid, create, nameOf, pause, put, remove } from '../calls.ts'
 import { claim, claimEqual } from '../claims.ts'
 import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
-import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
+import { range } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
 
 async function putMembers({ keep }: Bench, names: readonly number[], seed?: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { isResource } from '../../stores/types.ts'
+import { put, race } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimStored } from '../claims.ts'
-import { absent, binary, brokenStream, createBytes, put, race, range, stream, text } from '../samples.ts'
+import { absent, binary, brokenStream, createBytes, range, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 export const writtenRemovals: readonly Case[] = [
