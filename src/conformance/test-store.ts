@@ -13,6 +13,7 @@ import { faults } from './cases/faults.ts'
 import { indexing, sharedIndexing } from './cases/indexing.ts'
 import { isolation, staging } from './cases/isolation.ts'
 import { listing } from './cases/listing.ts'
+import { longValues } from './cases/long-values.ts'
 import { dates, digests, versions } from './cases/metadata.ts'
 import { orders, queryPages } from './cases/orders.ts'
 import { parents } from './cases/parents.ts'
@@ -29,6 +30,7 @@ import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.t
 /** The groups of cases, in order, and what all cases of a group need. */
 const GROUPS: readonly (readonly [name: string, cases: readonly Case[], ...needs: Capability[]])[] = [
   ['read', reading],
+  ['read, long values', longValues],
   ['write', writing],
   ['versions', versions],
   ['create', creation],

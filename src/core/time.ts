@@ -145,7 +145,8 @@ export function createForwardClock(now: () => number): ForwardClock {
 
   return {
     now() {
-      const local = now()
+      // `performance.timeOrigin + performance.now()` has fractions, and dates of states have none.
+      const local = Math.floor(now())
       if (local >= latest) {
         since = undefined
         latest = local

@@ -164,7 +164,7 @@ export interface RemoveOptions {
    * only reads that ask for hidden resources see it.
    */
   readonly mode: 'erase' | 'tombstone' | 'hide'
-  /** Milliseconds after which a tombstone may be forgotten. Default: the store's own. */
+  /** Milliseconds after which a tombstone may be forgotten, with a fraction perhaps, or `Infinity`. Default: the store's own. */
   readonly retention?: number | undefined
   /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
   readonly related?: readonly string[]

@@ -265,6 +265,23 @@ describe('sqliteStore with clocks hours apart', () => {
     expect(Math.floor(second.lastModified! / 1000)).toBeGreaterThan(Math.floor(first.lastModified! / 1000))
   })
 
+  it('keeps what the one behind takes in from the sweep of the other one', async () => {
+    const file = await createDatabaseFile()
+    closing.push(() => file.remove())
+    const behind = sqliteStore(file.open(), { now: () => NOON, sweepInterval: 0, inlineLimit: 0 })
+    const ahead = sqliteStore(file.open(), { now: () => NOON + 2 * HOUR, sweepInterval: 10 })
+    closing.push(
+      () => behind.close?.(),
+      () => ahead.close?.(),
+    )
+    const content = { contentType: 'text/plain', body: 'x' }
+    await ahead.write('/a', content, { expect: 'any' })
+    const body = await behind.stage!(new Blob(['x']).stream())
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const result = await behind.write('/b', { ...content, body }, { expect: 'any' })
+    expect(result).toMatchObject({ outcome: 'created' })
+  })
+
   it('knows the times in a file of the first release', async () => {
     const file = await createDatabaseFile()
     closing.push(() => file.remove())

@@ -24,6 +24,14 @@ describe('createForwardClock', () => {
     expect(clock.now()).toBe(13_001)
   })
 
+  it('gives whole milliseconds where the local clock has fractions', () => {
+    let local = 10_000.9
+    const clock = createForwardClock(() => local)
+    expect(clock.now()).toBe(10_000)
+    local = 10_000.1
+    expect(clock.now()).toBe(10_000)
+  })
+
   it('takes a later time over as it is, and no earlier one', () => {
     const clock = createForwardClock(() => 0)
     clock.raise(10_000)

@@ -95,6 +95,12 @@ const MUTANTS = [
     'Strings compare by code point.',
   ],
   [
+    'hyphenless',
+    conditions.hyphenless,
+    'compares strings by code point, without a collation',
+    'Strings compare by code point.',
+  ],
+  [
     'normalized',
     conditions.normalized,
     'selects by `in` the members that are equal to any of the values, of the same type and no other',

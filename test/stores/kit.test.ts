@@ -14,7 +14,13 @@ import { alwaysStrong } from './mutants/always-strong.ts'
 import { bareTag } from './mutants/bare-tag.ts'
 import { checkThenWrite } from './mutants/check-then-write.ts'
 import { deafToSignals } from './mutants/deaf-to-signals.ts'
-import { halfRetention, lastTombstone, longestRetention } from './mutants/early-tombstones.ts'
+import {
+  halfRetention,
+  lastTombstone,
+  longestRetention,
+  shortIntegers,
+  wholeRetention,
+} from './mutants/early-tombstones.ts'
 import { exclusiveRange } from './mutants/exclusive-range.ts'
 import {
   deafInCreations,
@@ -67,6 +73,8 @@ const MUTANTS = [
   [lastTombstone, 'remembers every tombstone, each with its own path, and not the last ones only'],
   [lastTombstone, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
   [halfRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [shortIntegers, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [wholeRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
   [longestRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
   [firstDigest, 'has the digest of the content of now, whatever the path held before'],
   [reversedDigest, 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns'],

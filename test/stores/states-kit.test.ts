@@ -43,6 +43,36 @@ const MUTANTS = [
     'contentLanguage was not kept.',
   ],
   [
+    'shortFilenames',
+    states.shortFilenames,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'filename was not kept.',
+  ],
+  [
+    'questionMarks',
+    states.questionMarks,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'filename was not kept.',
+  ],
+  [
+    'shortTypes',
+    states.shortTypes,
+    'keeps a long media type and a long list of languages, or refuses them with an HttpError below 500',
+    'A media type of 1000 characters is taken for another one. The media type is another.',
+  ],
+  [
+    'shortLanguages',
+    states.shortLanguages,
+    'keeps a long media type and a long list of languages, or refuses them with an HttpError below 500',
+    'A list of 250 languages is taken for another one.',
+  ],
+  [
+    'failsForLongTypes',
+    states.failsForLongTypes,
+    'keeps a long media type and a long list of languages, or refuses them with an HttpError below 500',
+    'A media type of 1000 characters makes the store fail',
+  ],
+  [
     'hidesWithoutFilename',
     states.hidesWithoutFilename,
     'keeps large content of a hidden resource, and what describes it',

@@ -101,15 +101,19 @@ export const removal: readonly Case[] = [
     needs: ['tombstones'],
   }, async ({ store, path, keep, reopen }) => {
     const other = await reopen()
-    for (const name of [1, 2, 3, 4, 5]) await keep(name)
+    for (const name of range(1, 8)) await keep(name)
     const begin = performance.now()
     await remove(store, path(1), 'tombstone', { retention: RETENTION })
     await remove(store, path(2), 'tombstone', { retention: 60_000 })
     await remove(store, path(3), 'tombstone')
     await remove(store, path(4), 'tombstone', { retention: 20 })
+    // A definition may say any number of milliseconds. The first of these no timer takes, and no integer of 32 bits.
+    await remove(store, path(6), 'tombstone', { retention: 2 ** 31 })
+    await remove(store, path(7), 'tombstone', { retention: 60_000.5 })
+    await remove(store, path(8), 'tombstone', { retention: Number.POSITIVE_INFINITY })
     for (let round = 0; performance.now() - begin < RETENTION; round++) {
       await keep(5, round)
-      for (const name of [1, 2, 3]) {
+      for (const name of [1, 2, 3, 6, 7, 8]) {
         for (const reader of [store, other]) {
           const state = await reader.read(path(name))
           const time = performance.now() - begin

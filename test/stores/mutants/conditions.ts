@@ -58,6 +58,7 @@ export const byCodeUnit = judging((value, condition) => {
 })
 export const caseInsensitive = comparing((text) => text.toLowerCase())
 export const padded = comparing((text) => text.trimEnd())
+export const hyphenless = comparing((text) => text.replaceAll('\u00ad', ''))
 export const normalized = comparing((text) => text.normalize('NFC'))
 export const truncated = comparing((text) => Buffer.from(text).subarray(0, 255).toString('latin1'))
 export const likePattern = judging((value, condition) => {

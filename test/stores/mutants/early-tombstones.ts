@@ -30,3 +30,19 @@ export const longestRetention = mutate((sound) => ({
     return sound.remove(path, { ...options, retention: Math.min(options.retention ?? Number.POSITIVE_INFINITY, 500) })
   },
 }))
+
+/** Keeps a retention in a column, or a timer, of 32 bits. */
+export const shortIntegers = mutate((sound) => ({
+  remove(path, options) {
+    const { retention } = options
+    return sound.remove(path, retention === undefined ? options : { ...options, retention: retention | 0 })
+  },
+}))
+
+/** Takes whole numbers only. */
+export const wholeRetention = mutate((sound) => ({
+  remove(path, options) {
+    if (!Number.isSafeInteger(options.retention ?? 0)) throw new Error('The value is not an integer or out of range.')
+    return sound.remove(path, options)
+  },
+}))

@@ -28,6 +28,23 @@ const showing = (change: (state: StoredResource) => StoredResource) =>
 export const forgetsCoding = showing(({ contentEncoding: _, ...state }) => state)
 export const forgetsLanguage = showing(({ contentLanguage: _, ...state }) => state)
 export const forgetsFilename = showing(({ filename: _, ...state }) => state)
+/** Has columns of 255 bytes, of three bytes a character, or that refuse what is longer. */
+export const shortFilenames = showing(({ filename, ...state }) =>
+  filename === undefined ? state : { ...state, filename: Buffer.from(filename).toString('utf8', 0, 255) },
+)
+export const questionMarks = showing(({ filename, ...state }) =>
+  filename === undefined ? state : { ...state, filename: filename.replace(/[\u{10000}-\u{10ffff}]/gu, '?') },
+)
+export const shortTypes = showing((state) => ({ ...state, contentType: state.contentType.slice(0, 255) }))
+export const shortLanguages = showing(({ contentLanguage, ...state }) =>
+  contentLanguage === undefined ? state : { ...state, contentLanguage: contentLanguage.slice(0, 255) },
+)
+export const failsForLongTypes = mutate((sound) => ({
+  async write(path, content, options) {
+    if (content.contentType.length > 255) throw new Error('Data too long for column "content_type"')
+    return sound.write(path, content, options)
+  },
+}))
 export const sizeInCharacters = showing((state) =>
   isLargeBody(state.body) ? state : { ...state, size: String(state.body).length },
 )
