@@ -1,3 +1,4 @@
+# examples/recipes/varnish.vcl
 vcl 4.1;
 
 backend default { .host = "127.0.0.1"; .port = "8080"; }
