@@ -7,6 +7,7 @@ import { isResource, memberPath, nameOf, parseIntegerName, splitPath } from '../
 import { mayShow } from './entry-rights.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { shapeOf } from './route-table.ts'
 import { invalid } from './validation.ts'
 
 /**
@@ -48,6 +49,16 @@ function findParent(route: Route, path: string): string {
   if (route.isFile) collection = splitPath(collection).collection
   if (route.collection === undefined) collection = splitPath(collection).collection
   return splitPath(collection).collection
+}
+
+/** The items that a collection, its items and files are below; `undefined` where the parent may be of another definition. */
+export function findParentItems({ context, definition, hasParent }: Route): Route | undefined {
+  if (!hasParent) return undefined
+  const parent = splitPath(definition).collection
+  const routes = context.findRoutesBelow(splitPath(parent).collection || '/')
+  const found = routes.filter(({ kind }) => kind === 'item' || kind === 'document' || kind === 'singleton')
+  const isOne = found.length === 1 && shapeOf(found[0]!.pattern) === shapeOf(parent)
+  return isOne && found[0]!.kind === 'item' ? found[0] : undefined
 }
 
 /** Whether a GET of a path would show this caller a resource, and one of what it is below in turn. */

@@ -83,6 +83,11 @@ export function reserve(table: RouteTable, collection: string): RouteTable {
   }
 }
 
+/** A pattern without its names: patterns of one shape are for the same paths. */
+export function shapeOf(pattern: string): string {
+  return pattern.replaceAll(/\{[^}]*\}/g, '{}')
+}
+
 function createNode(): Node {
   return { literals: new Map(), parameter: undefined, entry: undefined, deep: undefined }
 }

@@ -1,4 +1,5 @@
 import { MOST_CONDITIONS } from '../actions/query-rules.ts'
+import { shapeOf } from '../actions/route-table.ts'
 import type { JsonArray, JsonObject, JsonValue } from '../core/json.ts'
 import { type Components, createComponents, createNamer, namePath, sortMembers, templateOf } from './components.ts'
 import { type DescribedMethod, type Facts, isDeep, isRead, readFacts } from './facts.ts'
@@ -46,9 +47,8 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
  * OpenAPI, and the name is the more exact one.
  */
 function dropAmbiguous(all: readonly Facts[]): readonly Facts[] {
-  const shapeOf = ({ pattern }: Facts): string => pattern.replaceAll(/\{[^}]*\}/g, '{}')
-  const shapes = new Set(all.filter((facts) => !isDeep(facts)).map(shapeOf))
-  return all.filter((facts) => !isDeep(facts) || !shapes.has(shapeOf(facts)))
+  const shapes = new Set(all.filter((facts) => !isDeep(facts)).map(({ pattern }) => shapeOf(pattern)))
+  return all.filter((facts) => !isDeep(facts) || !shapes.has(shapeOf(facts.pattern)))
 }
 
 function describePath(facts: Facts, methods: Facts['methods'], context: DocumentContext): JsonObject {

@@ -1,5 +1,5 @@
 import type { FileOptions } from '../actions/hook-types.ts'
-import { createsBesideOthers, listsOthers } from '../actions/neighbouring-paths.ts'
+import { createsBesideOthers, findParentItems, listsOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules, QueryType } from '../actions/query-rules.ts'
 import type { CollectionFacts, Route } from '../actions/route.ts'
 import { includesJson } from '../protocol/media-type.ts'
@@ -31,6 +31,8 @@ export interface Facts extends Pick<Route, Identity | Rules | Answers> {
   readonly json: 'all' | 'some' | 'none'
   /** The names below a collection. */
   readonly ids: 'integer' | 'string' | 'uuid'
+  /** What the names in the pattern stand for, in their order, up to that of the item. */
+  readonly names: readonly Facts['ids'][]
   /** Whether items say their id. */
   readonly hasId: boolean
   readonly isListing: boolean
@@ -107,6 +109,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     types,
     offers: route.offers,
     ids: owner?.ids ?? 'string',
+    names: findNames(view, route),
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
     hasState: kind !== 'collection' && kind !== 'description',
@@ -163,6 +166,15 @@ function findIndexed({ indexing }: Route): Facts['indexed'] {
 function findCollection(view: ServiceView, definition: string): Route['collection'] {
   return view.routes.find(({ pattern, route }) => pattern === definition && route.kind === 'collection')?.route
     .collection
+}
+
+function findNames(view: ServiceView, route: Route): Facts['names'] {
+  const { definition, kind } = route
+  const parents = findParentItems(route)
+  const above = parents === undefined ? [] : findNames(view, parents)
+  const others = [...definition.matchAll(/\{/g)].slice(above.length).map(() => 'string' as const)
+  const own = kind === 'item' || kind === 'file' ? [findCollection(view, definition)!.ids] : []
+  return [...above, ...others, ...own]
 }
 
 /** Whether a method is done once for a key. */

@@ -43,16 +43,15 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 }
 
 /** The parameters in the path of a pattern. */
-export function describePathParameters({ pattern, kind, definition, ids }: Facts): JsonObject {
-  // Behind those of the collection comes the name of the item.
-  const item = kind === 'item' || kind === 'file' ? [...definition.matchAll(/\{/g)].length : -1
+export function describePathParameters({ pattern, names }: Facts): JsonObject {
   const parameters = [...pattern.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name, dots], index): JsonValue => {
     const parameter = { name: name!, in: 'path', required: true }
     if (dots !== undefined) {
       const description = 'Segments, each percent-encoded, with slashes between them: `a/b%20c`.'
       return { ...parameter, description, schema: SEGMENTS }
     }
-    return { ...parameter, schema: index === item && ids !== 'string' ? describeName(ids) : SEGMENT }
+    const ids = names[index] ?? 'string'
+    return { ...parameter, schema: ids === 'string' ? SEGMENT : describeName(ids) }
   })
   return parameters.length === 0 ? {} : { parameters }
 }

@@ -577,6 +577,35 @@ describe('the parameters of a description', () => {
     for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\n', '\x7f']) expect(name).not.toMatch(pattern)
   })
 
+  it('have the ids of the items that a collection is below', () => {
+    const below = collection({ parent: true, files: { pic: {} } })
+    const { paths } = describeAll({
+      resources: {
+        '/a': collection(),
+        '/a/{a}/b': collection({ ids: 'uuid', parent: true }),
+        '/a/{a}/b/{b}/c': below,
+        '/a/{a}/apart': collection({ ids: 'string' }),
+        '/d': collection(),
+        '/d/first': singleton(),
+        '/d/{d}/e': below,
+        '/f/{name}': document(),
+        '/f/{f}/g': below,
+        '/h': singleton(),
+        '/h/i': below,
+      },
+    })
+    const typesOf = (path: string): readonly string[] =>
+      (paths[path].parameters ?? []).map(({ schema }: Document) => schema.format ?? schema.type)
+    expect(typesOf('/a/{a}/b')).toEqual(['integer'])
+    expect(typesOf('/a/{a}/b/{b}/c')).toEqual(['integer', 'uuid'])
+    expect(typesOf('/a/{a}/b/{b}/c/{id}/pic')).toEqual(['integer', 'uuid', 'integer'])
+    expect(typesOf('/a/{a}/apart/{id}')).toEqual(['string', 'string'])
+    // A parent of another definition may have any name.
+    expect(typesOf('/d/{d}/e')).toEqual(['string'])
+    expect(typesOf('/f/{f}/g/{id}')).toEqual(['string', 'integer'])
+    expect(typesOf('/h/i')).toEqual([])
+  })
+
   it('have patterns that Go, Java and .NET can read: nothing that looks around, refers back or nests classes', () => {
     const query = { status: 'string', dueAt: 'date-time' } as const
     const description = JSON.stringify(describeOne(collection({ ids: 'string', idempotency: 'optional', query })))
