@@ -14,6 +14,9 @@ export function createBytes(size: number, seed: number): Buffer {
 
 export const MEBIBYTE = 1_048_576
 
+/** Milliseconds. A definition may have any number of them. The first of these no timer takes, and no integer of 32 bits. */
+export const LONG_RETENTIONS: readonly number[] = [2 ** 31, 60_000.5, Number.POSITIVE_INFINITY]
+
 export function binary(body: Content['body']): Content {
   return { contentType: 'application/octet-stream', body }
 }

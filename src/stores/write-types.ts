@@ -114,9 +114,10 @@ export interface RelatedWrite {
    */
   readonly expect?: 'any' | 'absent'
   /**
-   * Milliseconds after which the store may remove the resource. The store need not list such a resource. This is a hint,
-   * for the records that the service keeps of first responses: a store that ignores it lists the resource, and the service
-   * removes it. A later write without `retention` keeps the resource. Default: it stays.
+   * Milliseconds after which the store may remove the resource, with a fraction perhaps, or `Infinity`. The store need not
+   * list such a resource. This is a hint, for the records that the service keeps of first responses: a store that ignores
+   * it lists the resource, and the service removes it. A later write without `retention` keeps the resource. Default: it
+   * stays.
    */
   readonly retention?: number
 }

@@ -259,6 +259,18 @@ const MUTANTS = [
     'A path went after a retention that it had before.',
   ],
   [
+    'wholeRecords',
+    removals.wholeRecords,
+    'keeps a related path for its retention, and for good once it is written without one',
+    '60000.5 is not an integer, or is out of range.',
+  ],
+  [
+    'shortRecords',
+    removals.shortRecords,
+    'keeps a related path for its retention, and for good once it is written without one',
+    'A related path with a retention of 2147483648 ms is not there.',
+  ],
+  [
     'removesByPrefix',
     removals.removesByPrefix,
     'expecting a version, removes that state and no other',

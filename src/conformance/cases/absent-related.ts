@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
 import { created, nameOf, put, race, remove, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimOneWinner, claimResource, claimStored } from '../claims.ts'
-import { absent, binary, stream, text } from '../samples.ts'
+import { absent, binary, LONG_RETENTIONS, stream, text } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 const RACERS = 16
@@ -85,6 +85,12 @@ export const absentRelated: readonly Case[] = [
     await sleep(30)
     await claimStored(store, '/records/brief', text('kept'), 'A path went after a retention that it had before.')
     await remove(store, '/records/brief')
+    for (const [index, retention] of LONG_RETENTIONS.entries()) {
+      const long = path(`long-${index}`)
+      const held = [{ ...absent(long), retention }]
+      written(await store.write(path(3), text('own'), { expect: 'any', related: held }), 'The related path was absent.')
+      await claimStored(store, long, text('record'), `A related path with a retention of ${retention} ms is not there.`)
+    }
     for (const expect of ['any', 'present'] as const) {
       const result = await store.write(path(1), text('again'), { expect, related })
       claim(result.outcome === 'conflict', 'A related path was absent although its retention was not over.')

@@ -3,7 +3,7 @@ import { isResource, type ResourceStore, type StoredResource } from '../../store
 import { factsOf, pathsOf, put, readResource, remove, waitUntilGone } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
-import { binary, createBytes, named, range, stream } from '../samples.ts'
+import { binary, createBytes, LONG_RETENTIONS, named, range, stream } from '../samples.ts'
 import { type Case, it } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
@@ -107,10 +107,9 @@ export const removal: readonly Case[] = [
     await remove(store, path(2), 'tombstone', { retention: 60_000 })
     await remove(store, path(3), 'tombstone')
     await remove(store, path(4), 'tombstone', { retention: 20 })
-    // A definition may say any number of milliseconds. The first of these no timer takes, and no integer of 32 bits.
-    await remove(store, path(6), 'tombstone', { retention: 2 ** 31 })
-    await remove(store, path(7), 'tombstone', { retention: 60_000.5 })
-    await remove(store, path(8), 'tombstone', { retention: Number.POSITIVE_INFINITY })
+    for (const [index, retention] of LONG_RETENTIONS.entries()) {
+      await remove(store, path(6 + index), 'tombstone', { retention })
+    }
     for (let round = 0; performance.now() - begin < RETENTION; round++) {
       await keep(5, round)
       for (const name of [1, 2, 3, 6, 7, 8]) {

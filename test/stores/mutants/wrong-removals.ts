@@ -119,7 +119,7 @@ const timing = (unit: number) =>
       const result = await sound.write(path, content, options)
       for (const { path, retention } of options.related ?? []) {
         const end = () => sound.remove(path, { expect: 'any', mode: 'erase' })
-        if (retention !== undefined && retention >= unit) setTimeout(end, retention / unit).unref()
+        if (retention !== undefined && retention >= unit) setTimeout(end, Math.min(retention / unit, 60_000)).unref()
       }
       return result
     },
@@ -128,6 +128,24 @@ const timing = (unit: number) =>
 export const timedRecords = timing(1)
 /** Takes the milliseconds of a retention for microseconds. */
 export const forgetsRecords = timing(1000)
+/** Keeps a retention in a column of whole numbers. */
+export const wholeRecords = mutate((sound) => ({
+  async write(path, content, options) {
+    for (const { retention = 0 } of options.related ?? []) {
+      if (!Number.isSafeInteger(retention)) throw new Error(`${retention} is not an integer, or is out of range.`)
+    }
+    return sound.write(path, content, options)
+  },
+}))
+/** Keeps a retention in a column, or a timer, of 32 bits. */
+export const shortRecords = mutate((sound) => ({
+  write(path, content, options) {
+    const related = options.related?.map(({ retention, ...write }) =>
+      retention === undefined ? write : { ...write, retention: retention | 0 },
+    )
+    return sound.write(path, content, { ...options, ...(related && { related }) })
+  },
+}))
 export const removesByPrefix = mutate((sound) => ({
   async remove(path, options) {
     const { expect } = options
