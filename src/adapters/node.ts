@@ -18,7 +18,7 @@ const notFound = createHandler({ run: () => undefined, forwardErrors: true })
  * a plain server, any host and any adapter.
  *
  * A request is outside the prefix only where every program would say so, whether it decodes escapes, resolves dots,
- * collapses slashes, turns backslashes round, drops `;` parameters or ignores letter case. One that may be below it does
+ * collapses slashes, takes backslashes for slashes, drops `;` parameters or ignores letter case. One that may be below it does
  * not pass a guard: `auth`, `conditional` and `preflight` answer 400, the others decide. A service leaves it to the host.
  * @param prefix such as `/api`, or `/t/:tenant`, where a name stands for any segment; empty for the root
  * @returns a handler; requests outside the prefix go to `next`, or are answered 404 where there is none

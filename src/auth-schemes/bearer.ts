@@ -140,8 +140,10 @@ function requireScopes(owner: string, scopes: unknown): readonly string[] {
 export const MALFORMED: TokenResult = { outcome: 'rejected', description: 'The token is malformed.' }
 
 /**
- * The failure of a request whose token is good but does not go far enough (RFC 6750 §3.1); for `authorize` and verifiers.
- * @param scopes what the request needs
+ * Makes the error for a valid token whose scopes do not suffice (RFC 6750 §3.1): `authorize` or a verifier throws it.
+ * @param scopes the scopes that the request needs
+ * @param realm the realm of the challenge. Default: `Resources`
+ * @returns a 403 `ERR_FORBIDDEN` with a Bearer challenge that names the scopes
  */
 export function insufficientScope(scopes: readonly string[], realm = 'Resources'): HttpError {
   return createScopeError(scopes, createChallengeWriter(realm))

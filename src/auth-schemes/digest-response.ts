@@ -151,8 +151,11 @@ function readHash(hashes: DigestHashes, algorithm: DigestAlgorithm): string | un
 }
 
 /**
- * Makes of a password what `digest` can verify it with, for keeping in its stead.
- * @param realm the `realm` option of the scheme
+ * Hashes a password for `digest`, to be stored in its place (H(A1) of RFC 7616 §3.4.2).
+ * @param user the user name, as clients send it
+ * @param realm the `realm` option of the scheme: another realm needs another hash
+ * @param password the password in clear
+ * @returns a hash for each algorithm, in hexadecimal
  */
 export function hashDigestSecret(user: string, realm: string, password: string): DigestHashes {
   return Object.fromEntries(DIGEST_ALGORITHMS.map((name) => [name, hashAccount(name, user, realm, password)]))

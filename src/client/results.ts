@@ -81,7 +81,7 @@ export function expectSuccess<Result extends { readonly ok: boolean }>(
   throw new ResponseError(status, problem as JsonValue, `${status}: ${problem.detail ?? problem.title ?? 'refused'}`)
 }
 
-/** An answer that was not foreseen, or no answer. */
+/** The error for a response that is not among the results of a request, and for no response. */
 export class ResponseError extends Error {
   override readonly name: string = 'ResponseError'
   /** 0 where no answer came. */

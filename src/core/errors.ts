@@ -85,6 +85,7 @@ export interface HttpErrorOptions {
   readonly extensions?: Readonly<Record<string, unknown>>
   /** Whether `detail` and the rest may be sent. Default: true below 500. */
   readonly expose?: boolean
+  /** The error behind this one, for `onError` and logs; never sent. Default: none. */
   readonly cause?: unknown
 }
 
@@ -94,7 +95,7 @@ const canLimitTraces = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')
 const BRAND = Symbol.for('http-resource-service.HttpError')
 
 /**
- * The failure of one request. Throw it from any hook or store to choose the answer.
+ * The failure of one request. Throw it from any hook or store to choose the response (RFC 9457).
  *
  * Express and Koa understand it too: it has `status`, `statusCode`, `expose` and `headers`.
  */

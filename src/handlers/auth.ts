@@ -44,8 +44,8 @@ const OPTIONS: OptionTable<AuthOptions> = {
 }
 
 /**
- * Standalone middleware that lets only those requests through whose sender is known, and allowed. What it found out
- * is to be had from `principalOf(req)`.
+ * Standalone middleware that lets only requests of known and allowed users through (RFC 9110 §11). Others are answered 401,
+ * 403 or 404; 429 and 503 come from the schemes. `principalOf(req)` gives the principal.
  *
  * Where there is a principal, the response gets `Cache-Control: private, no-cache` before the request goes on; a route
  * that sets the field itself replaces it.
@@ -103,7 +103,7 @@ function limitSharing(exchange: Exchange): undefined {
   else host?.setField?.(adapterContext as never, 'Cache-Control', value)
 }
 
-/** Who sends a request, as `auth` found out; `undefined` without a principal. */
+/** The principal that `auth` has found for a request; `undefined` where there is none, or `auth` has not run. */
 export function principalOf(req: AnyRequest): Principal | undefined {
   return findExchange(req as IncomingMessage)?.principal
 }

@@ -41,7 +41,7 @@ const OPTIONS = {
  * Cache-Control that `state` gives set on the response. What else has to be on a 304 too, such as Vary, is set before
  * this middleware.
  *
- * A write has to compare versions itself when it commits: between this check and the write somebody else may be faster.
+ * A write has to compare versions itself when it commits: another request may change the resource between this check and the write.
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go
  *   on, so that the route can answer 404
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`; it rejects

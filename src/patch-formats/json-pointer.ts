@@ -3,7 +3,7 @@
 import { formatPointerStep } from '../core/json.ts'
 
 /**
- * Reads a JSON Pointer.
+ * Reads a JSON Pointer (RFC 6901).
  * @returns its reference tokens, unescaped; none for the whole document; `undefined` when the text is not a pointer
  */
 export function parsePointer(text: string): readonly string[] | undefined {
@@ -21,7 +21,7 @@ export function parseArrayIndex(token: string): number | undefined {
   return /^(?:0|[1-9]\d*)$/.test(token) ? Number(token) : undefined
 }
 
-/** Writes a JSON Pointer. */
+/** Writes a JSON Pointer (RFC 6901). @param tokens names of properties and indexes of arrays, not escaped */
 export function formatPointer(tokens: readonly (string | number)[]): string {
   return tokens.map(formatPointerStep).join('')
 }

@@ -8,7 +8,7 @@ export interface Credentials {
   readonly value: string
 }
 
-/** Splits an Authorization value into scheme and the rest; `undefined` when it does not begin with a token. */
+/** Splits an Authorization value into scheme and the rest (RFC 9110 §11.4); `undefined` when it does not begin with a token. */
 export function parseAuthorization(field: string): Credentials | undefined {
   const end = skipToken(field, 0)
   if (end === 0) return undefined

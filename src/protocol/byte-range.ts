@@ -81,7 +81,7 @@ function mergeRanges(ranges: readonly ByteRange[]): RangeSelection {
   return merged.map(({ first, last }) => ({ first, last }))
 }
 
-/** `bytes 0-4/26` (RFC 9110 §14.4). */
+/** Writes Content-Range: `bytes 0-4/26` (RFC 9110 §14.4). @param size the length of the representation in bytes */
 export function formatContentRange(range: ByteRange, size: number): string {
   return `bytes ${range.first}-${range.last}/${size}`
 }

@@ -6,8 +6,8 @@ const RFC850 = /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (\d\d)-([A-Z][a-z]{
 const ASCTIME = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})$/
 
 /**
- * Reads an HTTP-date in IMF-fixdate, rfc850-date or asctime-date form.
- * The name of the day is not held against the date: clients that send a wrong one mean the date.
+ * Reads an HTTP-date in IMF-fixdate, rfc850-date or asctime-date form (RFC 9110 §5.6.7).
+ * A wrong name of the day is ignored: clients that send one mean the date.
  * @param text the field value
  * @param now milliseconds since the epoch, to place a two-digit year: a date more than 50 years ahead is in the past
  * @returns milliseconds since the epoch, or `undefined` for anything else
@@ -47,7 +47,7 @@ let lastSecond = Number.NaN
 let lastText = ''
 
 /**
- * Writes an instant as IMF-fixdate, the only form that may be generated.
+ * Writes an instant as IMF-fixdate, the only form that may be generated (RFC 9110 §5.6.7).
  * @param time milliseconds since the epoch, in the years 0 to 9999; parts of a second are dropped
  */
 export function formatHttpDate(time: number): string {

@@ -8,7 +8,7 @@ export interface ForwardedHop {
   readonly proto?: string
 }
 
-/** Reads Forwarded; a malformed hop makes the whole field `undefined`, because hops are trusted by position. */
+/** Reads Forwarded (RFC 7239 §4). A malformed hop makes the whole field `undefined`, because hops are trusted by position. */
 export function parseForwarded(field: string): ForwardedHop[] | undefined {
   const hops: ForwardedHop[] = []
   for (const member of splitList(field)) {

@@ -13,7 +13,7 @@ const MAX_LENGTH = 255
 export const NO_PARAMETERS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads a media type.
+ * Reads a media type (RFC 9110 §8.3.1).
  * @returns `undefined` when it is malformed, a list, has a parameter twice, or is longer than 255 characters
  */
 export function parseMediaType(text: string): MediaType | undefined {
@@ -97,7 +97,7 @@ export interface AcceptRange extends MediaType {
 /** Also `.2`: Java has long sent `*; q=.2`, and without that member nothing would be acceptable to it. */
 const QVALUE = /^(?:0(?:\.\d{0,3})?|\.\d{1,3}|1(?:\.0{0,3})?)$/
 
-/** Reads Accept; malformed members are dropped, because a client's mistake there must not cost it the answer. */
+/** Reads Accept (RFC 9110 §12.5.1). Malformed members are ignored: for a fault there a client still gets a response. */
 export function parseAccept(field: string): AcceptRange[] {
   const ranges: AcceptRange[] = []
   for (const member of splitList(field)) {

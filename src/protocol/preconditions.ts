@@ -40,7 +40,7 @@ export interface Conditions {
   readonly ifUnmodifiedSince?: string | undefined
 }
 
-/** The field that decided, beside what it decided. */
+/** The decision, and the field that has made it. */
 export interface PreconditionResult {
   /**
    * `proceed`: perform the method. `not-modified`: 304. `failed`: 412.
@@ -142,7 +142,7 @@ function scanEntityTag(text: string, at: number): number {
   return -1
 }
 
-/** Whether `text` is exactly one well-formed entity tag. */
+/** Whether `text` is exactly one well-formed entity tag (RFC 9110 §8.8.3). */
 export function isEntityTag(text: string): boolean {
   return scanEntityTag(text, 0) === text.length
 }
@@ -153,7 +153,7 @@ export function isWeakTag(tag: string): boolean {
 }
 
 /**
- * Makes a strong entity tag of an opaque version.
+ * Makes a strong entity tag of an opaque version (RFC 9110 §8.8.3).
  * Characters that a tag cannot hold are percent-encoded, so that different versions give different tags.
  */
 export function formatEntityTag(version: string): string {

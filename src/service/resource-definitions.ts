@@ -56,10 +56,10 @@ export type SingletonDefinition<Value = JsonValue, Input = Value, Named = unknow
 // The constraints of the parameters are what editors complete the values from, and what errors about a misspelt one name.
 
 /**
- * A collection and its members: `'/users': collection()` serves `/users` (GET lists, POST creates) and `/users/{id}`
+ * A collection and its items: `'/users': collection()` serves `/users` (GET lists, POST creates) and `/users/{id}`
  * (GET, PUT, PATCH, DELETE).
  *
- * Members are JSON objects with an `id` unless `types` says otherwise.
+ * Items are JSON objects with an `id`, unless `types` has a media type that is not JSON.
  * @throws TypeError for options that do not exist or contradict each other
  */
 export function collection<
@@ -111,7 +111,7 @@ export function document<
 }
 
 /**
- * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
+ * One JSON resource at a path without names: `'/config/app': singleton()`. GET, PUT, PATCH; 404 until the first PUT.
  * @throws TypeError for options that do not exist or contradict each other
  */
 export function singleton<

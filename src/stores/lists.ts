@@ -80,6 +80,7 @@ export type Condition =
 
 /** One key of an order. `descending` reverses the place of `null` too: last. */
 export interface OrderKey {
+  /** The name of an indexed property. */
   readonly property: string
   readonly direction: 'ascending' | 'descending'
 }
@@ -89,9 +90,11 @@ export interface OrderKey {
  * the order of a list without a query (names that are integers by value, then others), ascending also where keys descend.
  */
 export interface ListQuery {
+  /** The rules of the indexed values that the conditions and keys are about. */
   readonly index: CollectionIndex
+  /** All of them must match; without any, all members do. */
   readonly where: readonly Condition[]
-  /** At most two keys. */
+  /** At most two keys; without any, the order is that of a list without a query. */
   readonly orderBy: readonly OrderKey[]
   /** Whether `Page.total` is wanted. */
   readonly count: boolean

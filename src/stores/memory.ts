@@ -50,7 +50,7 @@ interface Draft {
 
 /**
  * Keeps resources in the memory of this process: the default store, for tests, caches and demos.
- * All is synchronous but taking in streams. A restart forgets everything, versions included: none is used again.
+ * All calls are synchronous, except those that take a stream in. A restart forgets everything, versions included: none is used again.
  * @throws TypeError for an unknown option, or one that is not a number of 0 or more
  */
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {

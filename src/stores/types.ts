@@ -35,6 +35,7 @@ export type * from './write-types.ts'
 
 /** A state of a resource. */
 export interface StoredResource extends ContentFields {
+  /** The path that it was written to. */
   readonly path: string
   /**
    * Names this state. Never used again for this path: not after a change back, not after removal and re-creation, not
@@ -70,9 +71,11 @@ export interface StoredResource extends ContentFields {
 
 /** What a removed resource leaves behind. */
 export interface Tombstone {
+  /** Tells a tombstone from a state. */
   readonly removed: true
+  /** The path that was removed. */
   readonly path: string
-  /** Milliseconds since the epoch. */
+  /** When it was removed, in milliseconds since the epoch. */
   readonly removedAt: number
 }
 

@@ -90,6 +90,7 @@ export interface Requirement {
 }
 
 export interface WriteOptions extends Requirement {
+  /** The state in which the write happens; otherwise it is a conflict. */
   readonly expect: Expectation
   /** Further resources to write in the same atomic step. */
   readonly related?: readonly RelatedWrite[]
@@ -106,7 +107,9 @@ export interface WriteOptions extends Requirement {
 }
 
 export interface RelatedWrite {
+  /** The path that is written. */
   readonly path: string
+  /** What is written there. */
   readonly content: Content
   /**
    * `any`: written whatever its state. `absent`: nothing of the whole step happens while a resource is there; used only
@@ -159,6 +162,7 @@ export interface CreateOptions extends Requirement {
 }
 
 export interface RemoveOptions {
+  /** The state in which the removal happens; otherwise it is a conflict. `any`: an absent path is not one. */
   readonly expect: Exclude<Expectation, 'absent'>
   /**
    * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, under a new version, and
@@ -179,6 +183,7 @@ export interface RemoveOptions {
    * Only with stores that support `parents`, and not with the mode `hide`. Default false.
    */
   readonly below?: boolean
+  /** As for `read`. */
   readonly signal?: AbortSignal
 }
 
