@@ -116,7 +116,7 @@ function writeChecklist() {
     const link = `[RFC ${rfc} §${section}](https://www.rfc-editor.org/rfc/rfc${rfc}#section-${section})`
     const unique = new Map(rows.get(key).map(([sentence, file]) => [`${sentence}\0${file}`, [sentence, file]]))
     return [...unique.values()].map(
-      ([sentence, file]) => `| ${link} | ${clean(sentence.replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
+      ([sentence, file]) => `| ${link} | ${clean(citeOnlyRfcs(sentence).replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
     )
   })
   return [
@@ -129,6 +129,14 @@ function writeChecklist() {
     ...lines,
     '',
   ].join('\n')
+}
+
+/** Leaves out the rows and threats of lists that the repository does not have. */
+function citeOnlyRfcs(sentence) {
+  return sentence
+    .replaceAll(/(?:, )?\b(?:rows?|threats?|interface [A-Z]+) [A-Z]?\d+(?:(?:, | and | to )[A-Z]?\d+)*/g, '')
+    .replaceAll('(, ', '(')
+    .replaceAll(/ \(\)/g, '')
 }
 
 function listFiles(folder, ending) {
