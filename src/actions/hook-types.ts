@@ -5,10 +5,13 @@ import type { ContentFields, RelatedWrite, SmallBody } from '../stores/types.ts'
 
 /** A state of a resource as hooks see it. */
 export interface ResourceState<Value = JsonValue> {
+  /** The decoded path in the store. */
   readonly path: string
+  /** The media type. */
   readonly contentType: string
-  /** Milliseconds since the epoch. */
+  /** When it changed last, in milliseconds since the epoch; `undefined` where the store does not know. */
   readonly lastModified: number | undefined
+  /** Length of the content in bytes. */
   readonly size: number
   /** Whether the resource is deleted: softly, and then all of it is here, or for good, and then `value` is `undefined`. */
   readonly deleted: boolean
@@ -122,7 +125,9 @@ export interface WriteContext<Value = JsonValue> {
   readonly kind: Exclude<ChangeKind, 'deleted'>
   /** The state that is replaced, softly deleted ones included; `undefined` for a new resource. */
   readonly current: CurrentState<Value> | undefined
+  /** Who sends the request; `undefined` without credentials. */
   readonly principal: Principal | undefined
+  /** The request. */
   readonly request: RequestView
   /** The time of the attempt, by the clock of the service. */
   readonly now: Date
@@ -148,6 +153,7 @@ export type BeforeWrite<Value = JsonValue> = (
 export interface Change<Value = JsonValue> {
   /** A UUID of version 7: unique, and ascending within a process as text. */
   readonly eventId: string
+  /** What the write does to the resource. */
   readonly kind: ChangeKind
   /** The decoded path of the resource in the store. */
   readonly path: string
@@ -200,13 +206,15 @@ export function json(value: unknown): { readonly contentType: 'application/json'
   return { contentType: 'application/json', body }
 }
 
-/** A member of an accepting collection, as its `process` hook gets it. */
+/** An item of an accepting collection, as its `process` hook gets it. */
 export interface AcceptedMember<Value = JsonObject> {
+  /** The decoded path in the store. */
   readonly path: string
+  /** The name of the item, as its `id` has it. */
   readonly id: string | number
-  /** The member as it is stored. */
+  /** The item as it is stored. */
   readonly value: Value
-  /** Reads a file of the member; `undefined` when it has none of that name. */
+  /** Finds a file of the item, `size` in bytes; `undefined` where it has none of that name. */
   file(
     name: string,
   ): Promise<{ readonly contentType: string; readonly size: number; open(): AsyncIterable<Uint8Array> } | undefined>
@@ -217,8 +225,8 @@ export interface AcceptedMember<Value = JsonObject> {
 }
 
 /**
- * The work behind an accepted creation. It may run more than once (after a crash, on a failure), but ends once.
- * @returns members to add to the representation, or nothing; the `id` and the properties of the scope stay as they are
+ * The work behind an accepted creation. It may run more than once (after a crash, on a failure); its result is written once.
+ * @returns properties to add to the item, or nothing; the `id` and the properties of the scope stay as they are
  * @throws HttpError below 500 to fail for good; anything else is tried again
  */
 export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>

@@ -47,8 +47,8 @@ export interface AdapterOptions<Context, Result> {
   readonly release: (context: Context, status: number) => Result
   /**
    * Sends an answer through the host, so that what the host runs afterwards sees it. Streams, content above
-   * 1 MiB (HTTP/2: 16 KiB), and answers to a request whose content is still arriving are written to the response of Node all
-   * the same. Default: every answer is.
+   * 1 MiB (HTTP/2: 16 KiB), and answers to a request whose content is still arriving are written to the response of Node
+   * even so. Default: every answer is written to it.
    */
   readonly answer?: (context: Context, answer: HostAnswer) => Result
   /** The reverse of `release`, for an answer that could not be begun; without it such a failure is answered 500. */

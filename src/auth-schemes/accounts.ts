@@ -117,7 +117,8 @@ export interface AttemptLimitOptions {
   /** Milliseconds over which they count, and after which they are forgotten. Default: 60 000. */
   readonly window?: number
   /**
-   * What is counted by. Default: the user and the address of the client, so that a user is not locked out from elsewhere.
+   * Makes the key by which wrong passwords are counted. Default: of the user and the address of the client, so that guesses
+   * from one address do not lock the user out elsewhere.
    * Behind proxies the address is the client's where `trustProxy` names them. Of IPv6 the first 64 bits count.
    */
   readonly keyOf?: (user: string, request: RequestView) => string

@@ -28,7 +28,7 @@ export interface TokenVerifier {
 export type OpaqueTokenVerifier = (token: string, request: RequestView) => MaybePromise<Verdict>
 
 export interface BearerOptions {
-  /** Printable ASCII. Default: `Resources`. */
+  /** The realm of the challenges (RFC 9110 §11.5); printable ASCII. Default: `Resources`. */
   readonly realm?: string
   /**
    * The scopes a request needs, all of them. A write whose response shows the current state needs those of a GET as well,

@@ -49,9 +49,9 @@ export interface JwtOptions {
   /** How many verified tokens are cached; 0 verifies every signature again. Default: 10 000. */
   readonly cacheSize?: number
   /**
-   * Times for `jwks`, in milliseconds. Default: fetched again after 600 000 (`freshFor`), used 3 600 000 longer
-   * (`staleFor`), unknown keys looked for every 30 000 (`cooldown`), a failure stands for 5000 (`retryAfter`), a
-   * fetch may take 5000 (`timeout`), content included.
+   * Times for `jwks`, in milliseconds. `freshFor`: the age from which the set is fetched again, by default 600 000. `staleFor`:
+   * how much longer it is used until that succeeds, 3 600 000. `cooldown`: the least time between two fetches for unknown keys,
+   * 30 000. `retryAfter`: the pause after a failure, 5000. `timeout`: the most that a fetch may take, content included, 5000.
    */
   readonly jwksTimes?: {
     readonly freshFor?: number

@@ -19,7 +19,7 @@ type KeyedPaths<Resources> = Resources extends AnyResources
     }[keyof Paths<Resources>]
 
 export interface ResourceClientOptions<Resources = AnyResources> {
-  /** Default: the global `fetch`. */
+  /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch
   /**
    * The token for `Authorization: Bearer`, or a function that is called before each attempt. `undefined` and `null`: none.

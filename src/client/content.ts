@@ -173,7 +173,7 @@ function failure(url: string, message: string, cause?: unknown): ResponseError {
 }
 
 export interface UploadOptions extends RequestOptions {
-  /** Default: that of the Blob, or `application/octet-stream`. */
+  /** The media type of the content. Default: that of the Blob, or `application/octet-stream`. */
   readonly contentType?: string
   /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
   readonly onProgress?: (sent: number, total: number) => void

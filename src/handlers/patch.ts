@@ -81,7 +81,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
    */
   readonly preconditions?: 'optional' | 'required'
   /**
-   * What is answered where the client prefers nothing (RFC 7240): the patched document (200), or nothing (204).
+   * The response where the request has no `Prefer: return` (RFC 7240): 200 with the patched document, or 204.
    * Default `'representation'`.
    */
   readonly reply?: 'representation' | 'minimal'

@@ -31,7 +31,7 @@ export interface OperationsOptions {
    * store, or its content store, brings to nothing does not count, for about a day; one of a removal for about an hour. Default 5.
    */
   readonly maxAttempts?: number
-  /** Milliseconds between looks for work left behind by a crash. Default 5000. */
+  /** Milliseconds between two searches for work that a crash has left behind. Default 5000. */
   readonly pollInterval?: number
   /** Milliseconds for which a monitor is kept after its work has ended; `Infinity` keeps it for good. Default 24 hours. */
   readonly retention?: number
