@@ -2,14 +2,17 @@ import { HttpError } from '../core/errors.ts'
 import { SIZE, withDefault } from '../core/option-values.ts'
 import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 
-/** Limits on content that is parsed. Streamed content has none. */
+/** Limits on content that is parsed. Streamed content has none. Beyond a limit: 413, where it says nothing else. */
 export interface BodyLimits {
-  /** Bytes of a body that is parsed as a whole: JSON, forms, patches. Default 8 MiB; may be `Infinity`. */
+  /**
+   * Bytes of a body that is parsed as a whole: JSON, forms, patches. Beyond this, and beyond the limits that say nothing else,
+   * the response is 413. Default 8 MiB; may be `Infinity`.
+   */
   readonly bodySize: number
-  /** Nesting of JSON. Default 100; more than 1000 counts as 1000. */
+  /** Nesting of JSON; 400 beyond. Default 100; more than 1000 counts as 1000. */
   readonly depth: number
   /**
-   * Members and array items of JSON together, where it is parsed for a resource or a patch; more is 413. A document that
+   * Members and array items of JSON together, where it is parsed for a resource or a patch. A document that
    * is stored as it was sent may have more, but cannot be patched. Default 100,000; may be `Infinity`.
    */
   readonly jsonMembers: number
@@ -29,7 +32,7 @@ export interface BodyLimits {
   readonly fileSize: number
   /** Header fields of one part. Default 32. */
   readonly partHeaders: number
-  /** Characters of the name of a part or form field. Default 200. */
+  /** Characters of the name of a part or form field; 400 beyond. Default 200. */
   readonly nameLength: number
 }
 

@@ -17,18 +17,21 @@ export interface RequestEvent {
    * the path, in a service without definitions, and for standalone middleware.
    */
   readonly route: string | undefined
+  /** The status of the response. */
   readonly status: number
-  /** The steps that were taken, in order, each with what it found: `evaluatePreconditions: If-Match failed`. */
+  /** The steps that were taken, in order, each with what it found: `evaluateConditions: If-Match failed`. */
   readonly steps: readonly string[]
   /** The last of them: why the answer is what it is. It may have text of the client: no label of a metric. */
   readonly reason: string
   /** Milliseconds from the arrival of the request to the decision. */
   readonly duration: number
+  /** The request, and what has been found out about it. */
   readonly exchange: Exchange
 }
 
 /** One event a failure, on the channel `http-resource-service:failure`. */
 export interface FailureEvent {
+  /** What was thrown; `undefined` for an `entry` without one. */
   readonly error: unknown
   /**
    * `request`: answered with 500. `late`: the head had left, the connection was broken off. `committed`: `afterCommit`
@@ -36,9 +39,11 @@ export interface FailureEvent {
    * `state`: what requests depend on has stopped working, or works again, as `entry` says.
    */
   readonly stage: 'request' | 'late' | 'committed' | 'background' | 'state'
+  /** The request, where there is one. */
   readonly exchange?: Exchange
   /** As for a request; also of accepted work. */
   readonly route?: string | undefined
+  /** The report of the operational log; only for `state`. */
   readonly entry?: LogEntry
 }
 

@@ -54,6 +54,7 @@ export type HttpErrorCode =
 export interface ContentError {
   /** JSON Pointer (RFC 6901) into the content; empty for the whole. */
   readonly pointer: string
+  /** What is wrong there, in a sentence. */
   readonly detail: string
 }
 
@@ -61,6 +62,7 @@ export interface ContentError {
 export interface ParameterError {
   /** The name of the parameter, decoded. */
   readonly parameter: string
+  /** What is wrong with it, in a sentence. */
   readonly detail: string
 }
 

@@ -15,6 +15,7 @@ export interface LogEntry {
    * `'queue'`: accepted work is not started. `'index'`: items that exist already are being indexed for `query` or `scope`.
    */
   readonly part: 'store' | 'keys' | 'transport' | 'queue' | 'index'
+  /** `'down'`: it has stopped working, or is being indexed. `'up'`: it works again, or all is indexed. */
   readonly state: 'down' | 'up'
   /** One line of plain text, safe for a terminal. */
   readonly message: string

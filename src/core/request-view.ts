@@ -27,7 +27,7 @@ export interface RequestView {
   readonly method: string
   /** The decoded path below the mount point. */
   readonly path: string
-  /** The path prefix under which the host mounted us; empty at the root. */
+  /** The path prefix at which the host has mounted the handler; empty at the root. */
   readonly mount: string
   /** The query, parsed when first asked for. */
   readonly query: URLSearchParams

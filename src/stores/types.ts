@@ -71,9 +71,7 @@ export interface StoredResource extends ContentFields {
 
 /** What a removed resource leaves behind. */
 export interface Tombstone {
-  /** Tells a tombstone from a state. */
   readonly removed: true
-  /** The path that was removed. */
   readonly path: string
   /** When it was removed, in milliseconds since the epoch. */
   readonly removedAt: number
