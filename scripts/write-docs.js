@@ -116,7 +116,8 @@ function writeChecklist() {
     const link = `[RFC ${rfc} §${section}](https://www.rfc-editor.org/rfc/rfc${rfc}#section-${section})`
     const unique = new Map(rows.get(key).map(([sentence, file]) => [`${sentence}\0${file}`, [sentence, file]]))
     return [...unique.values()].map(
-      ([sentence, file]) => `| ${link} | ${clean(citeOnlyRfcs(sentence).replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
+      ([sentence, file]) =>
+        `| ${link} | ${clean(citeOnlyRfcs(sentence).replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
     )
   })
   return [

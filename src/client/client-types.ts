@@ -116,7 +116,7 @@ export interface ResourceClient<Resources extends ClientDefinitions | AnyResourc
   ): Promise<DownloadResult<PathOf<Target>>>
 
   /**
-   * Waits for accepted work, as long as the signal allows, and looks when the server says (Retry-After).
+   * Waits for accepted work, as long as the signal allows, and asks again at the time of Retry-After.
    * @returns the accepted item, or the monitor of a removal, at the end; its `state` says how the work ended
    */
   wait<Value>(operation: Operation<Value>, options?: RequestOptions): Promise<WaitResult<Value>>

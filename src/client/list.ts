@@ -23,9 +23,13 @@ export interface ListOptions<Types extends PathTypes> extends RequestOptions {
 
 /** A list of content that is not JSON: where each item is. */
 export interface ListedContent {
+  /** The name of the item in the collection. */
   readonly id: string | number
+  /** The path of the item, as a URI reference. */
   readonly href: string
+  /** The media type. */
   readonly type: string
+  /** Length of the content in bytes. */
   readonly size: number
 }
 

@@ -14,6 +14,7 @@ export interface Problem<Status extends number = number> {
 
 /** A resource at a URL, in the state that its tag names: changes apply to this state only. */
 export interface ResourceHandle<Path extends string = string> {
+  /** The absolute URL of the resource. */
   readonly url: string
   /** The ETag, where the server sent one. */
   readonly entityTag: string | undefined
@@ -25,6 +26,7 @@ export interface ResourceHandle<Path extends string = string> {
 
 /** A JSON document as it was read, with the tag of that state. */
 export interface ResourceDocument<Value = JsonValue, Path extends string = string> extends ResourceHandle<Path> {
+  /** The parsed content. */
   readonly value: Value
   /** The content as it was received. Changes are computed from it, whatever has been done to `value`. */
   readonly text: string
@@ -54,8 +56,11 @@ export type Failure<Status extends number> = Status extends number
 export interface Conflict {
   /** JSON Pointer (RFC 6901) of the property; empty for the whole document. */
   readonly pointer: string
+  /** The value that both sides began with. */
   readonly base: JsonValue | undefined
+  /** The value of this side. */
   readonly mine: JsonValue | undefined
+  /** The value of the other side, as it is stored. */
   readonly theirs: JsonValue | undefined
 }
 
