@@ -153,7 +153,7 @@ describe('createResourceClient with definitions', () => {
     const options = { limit: 2, status: 'open' }
     expect(() => client.list('/tasks', options as object)).toThrow(new TypeError('list has no option "status".'))
     expect(() => client.list('/tasks', { id: 7 } as object)).toThrow('"id"')
-    // What code of others has put on every object is no option of this list.
+    // Code of others may put properties on every object.
     const polluted = Object.prototype as { extend?: boolean }
     polluted.extend = true
     try {
