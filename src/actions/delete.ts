@@ -40,8 +40,7 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   const found = expectationOf(exchange)
   const expect = found === 'absent' ? 'any' : found
   const removed = andThen(relatedPaths(route, storePath, exchange), (related) => {
-    const own = { expect, related, retention: undefined, below: false, ...removalOf(route) }
-    const options = Object.assign(new UntilLeft(exchange), own)
+    const options = Object.assign(new UntilLeft(exchange), { expect, related, ...removalOf(route) })
     if (!route.observesChanges) return route.context.store.remove(storePath, options)
     return andThen(readForHooks(exchange, exchange.current!), (resource) => {
       const change = beginRequestedChange(exchange, 'deleted', resource)!
@@ -55,15 +54,17 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
 }
 
 /** How the store removes what belongs to a route. */
-export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention' | 'below'> {
+export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention' | 'below' | 'relatedWrites'> {
   const { deletion, retention, context } = route
   // What is below a hidden resource is as hidden as it.
-  if (deletion === 'soft') return { mode: 'hide' }
-  const below = context.isParent(route) ? { below: true } : {}
-  return retention === 0 ? { mode: 'erase', ...below } : { mode: 'tombstone', retention, ...below }
+  if (deletion === 'soft') return { ...ALONE, mode: 'hide' }
+  const below = context.isParent(route)
+  return retention === 0 ? { ...ALONE, mode: 'erase', below } : { ...ALONE, mode: 'tombstone', retention, below }
 }
 
 const NO_PATHS: readonly string[] = []
+/** Options of its own for a removal: a store would otherwise find what pollutes every object, and write that. */
+const ALONE = { retention: undefined, below: false, relatedWrites: [] } as const
 
 /** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
 export function relatedPaths(

@@ -14,6 +14,8 @@ interface Entries {
   /** Whether an entry can be refused to a caller who sends credentials, and to one who sends none. */
   readonly known: boolean
   readonly anonymous: boolean
+  /** Whether one caller can see other entries than another one. */
+  readonly differ: boolean
   /** Whether an entry can have another Cache-Control than the collection. */
   readonly hasOwnCaching: boolean
 }
@@ -22,9 +24,11 @@ interface Entries {
 export const entriesOf: (route: Route) => Entries = onceFor((route) => {
   const below = route.context.findRoutesBelow(route.pattern)
   const known = below.some((own) => mayRefuse(own, route))
-  const anonymous = known || below.some((own) => own.readsNeedCredentials !== false)
+  const needCredentials = below.some((own) => own.readsNeedCredentials !== false)
+  const anonymous = known || needCredentials
+  const differ = needCredentials || below.some((own) => isJudged(own, route))
   const hasOwnCaching = below.some((own) => own.cacheControl.public !== route.cacheControl.public)
-  return { known, anonymous, hasOwnCaching }
+  return { known, anonymous, differ, hasOwnCaching }
 })
 
 /** Whether an entry of the collection can be refused to this caller. Most collections show all to everybody. */
@@ -34,8 +38,12 @@ export function mayRefuseEntries({ route, principal }: ResourceExchange): boolea
 }
 
 function mayRefuse(own: Route, collection: Route): boolean {
-  if (own.indexing?.scope !== undefined && own.definition !== collection.definition) return true
-  return own.authorize !== undefined || own.isFile || own.storePath !== undefined || !isReadable(own, collection)
+  return isJudged(own, collection) || own.storePath !== undefined || !isReadable(own, collection)
+}
+
+function isJudged(own: Route, collection: Route): boolean {
+  const isScoped = own.indexing?.scope !== undefined && own.definition !== collection.definition
+  return isScoped || own.authorize !== undefined || own.isFile
 }
 
 /** A collection without a GET of its items shows them in the listing only; any other definition without GET shows nothing. */

@@ -128,7 +128,10 @@ export class ResourceExchange extends Exchange {
     return describesFiles || beforeWrite !== undefined
   }
 
-  /** Whether the validators of what a PUT has stored, which only what was sent unchanged has, tell nothing of the state before. */
+  /**
+   * Whether a response to PUT may have validators. They say that the content is stored as it was sent: where the server keeps
+   * some of the state before, that the client had guessed it.
+   */
   get mayTellTag(): boolean {
     const { authorize, readsNeedCredentials } = this.route
     const isForAll = authorize === undefined && readsNeedCredentials === false

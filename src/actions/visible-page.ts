@@ -110,8 +110,8 @@ class Judge {
 async function judgePages(exchange: ResourceExchange, after: string | undefined, limit: number): Promise<Page> {
   const judge = new Judge(exchange)
   const page = await collectPage(exchange, judge, after, limit)
-  // Others may get another page (RFC 9111 §5.2.2.7). For every caller: only where something was refused, it would tell of that.
-  exchange.sharing = 'private'
+  // Others may get another page (RFC 9111 §5.2.2.7). Whether something was refused plays no part: `private` would tell of it.
+  if (exchange.principal !== undefined || entriesOf(exchange.route).differ) exchange.sharing = 'private'
   if (exchange.listing?.counting === undefined) return page
   const total = await countShown(exchange)
   return total === undefined ? page : { ...page, total }

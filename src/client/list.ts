@@ -109,7 +109,7 @@ interface ListQuery {
 /** The target of a page, with its query: `?status=open&dueAt[gte]=...&sort=-dueAt`. */
 function formatTarget(call: Call<ListQuery & RequestOptions>): string {
   const { query = {}, sort, limit, count, after, signal: _, timeout: __, ...others } = call.options ?? {}
-  for (const name in others) throw new TypeError(`list has no option "${name}".`)
+  for (const name of Object.keys(others)) throw new TypeError(`list has no option "${name}".`)
   const target = new URL(call.url)
   const add = (values: object, property?: string): void => {
     for (const [name, value] of Object.entries(values)) {

@@ -13,6 +13,8 @@ import type {
 import { claim, claimFails, claimResource, claimSettles } from './claims.ts'
 import { createBytes, stall, stream } from './samples.ts'
 
+/** Calls of the store that is tested, as most cases make them, one by one and side by side. */
+
 /** Fails unless a call ends at once, and with the reason, when its signal aborts while its source is silent. */
 export async function claimGivenUp(
   call: (body: AsyncIterable<Uint8Array>, signal: AbortSignal) => unknown,

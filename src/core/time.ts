@@ -1,9 +1,6 @@
 /** A clock that never goes back, waiting for what may never end, and timers that many share. */
 
-/**
- * What is noticed once it has not moved for too long, with one timer for all of it: a timer each would cost more than a small
- * request.
- */
+/** One thing that is being watched. All of them share a timer: one each would cost more than a small request. */
 export interface IdleWatch {
   /** Whether something moved since the last sweep: to be set by the code that sees it move. */
   moved: boolean

@@ -3,6 +3,8 @@ import type { Exchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import { createUnavailableError } from './unavailable.ts'
 
+/** What requests wait for: their turn at a resource, and room in memory for large content. */
+
 /** How often a compare-and-swap is tried before the request is refused. */
 export const MAX_ATTEMPTS = 100
 /** How many of the attempts follow each other without a pause. */

@@ -1,5 +1,7 @@
 import { HttpError, isErrorStatus, isHttpError } from './errors.ts'
 
+/** What failures of the system and of stores are for the client. */
+
 /** What a request needs is away, busy or overloaded: it may come again in a second. */
 export function createUnavailableError(cause?: unknown): HttpError {
   return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause })

@@ -16,7 +16,7 @@ import { isSafeMethod } from '../protocol/methods.ts'
 import { parseAuthority } from '../protocol/request-target.ts'
 import type { Cors } from './cors.ts'
 
-/** The checks that `src/service/access.ts` configures: of the host, of the transport, and of the site that asks for a change. */
+/** Checks of the host, of the transport, and of the site that asks for a change. A service has all of them, `requireHttps` one. */
 
 const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])
 

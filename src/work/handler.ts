@@ -102,7 +102,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     if (!isResource(state)) return 'removed'
     const expect = version === undefined ? 'any' : { version }
     const related = await relatedPaths(route, path)
-    const options = { expect, related, retention: undefined, below: false, ...removalOf(route) } as const
+    const options = { expect, related, ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
     await loadIndexes()
     const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state

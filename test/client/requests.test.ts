@@ -153,6 +153,14 @@ describe('createResourceClient with definitions', () => {
     const options = { limit: 2, status: 'open' }
     expect(() => client.list('/tasks', options as object)).toThrow(new TypeError('list has no option "status".'))
     expect(() => client.list('/tasks', { id: 7 } as object)).toThrow('"id"')
+    // Code of others may put properties on every object.
+    const polluted = Object.prototype as { extend?: boolean }
+    polluted.extend = true
+    try {
+      expect(client.list('/tasks', { query })).toBeDefined()
+    } finally {
+      delete polluted.extend
+    }
   })
 
   it('follows no Link and no Location to another origin: credentials would go there', async () => {

@@ -162,6 +162,22 @@ describe('DELETE', () => {
     await target.close()
   })
 
+  it('writes nothing that a polluted prototype has: the rights of the client are not those to write it (threat 150)', async () => {
+    const target = await startService({
+      resources: { '/a': collection(), '/b': collection({ authorize: () => false }) },
+    })
+    const polluted = Object.prototype as { relatedWrites?: unknown }
+    await target.send('PUT', '/a/1', jsonOf({}))
+    polluted.relatedWrites = [{ path: '/b/1', content: { contentType: 'application/json', body: '{}' }, expect: 'any' }]
+    try {
+      expect((await target.send('DELETE', '/a/1')).status).toBe(204)
+    } finally {
+      delete polluted.relatedWrites
+    }
+    expect(await target.store.read('/b/1')).toBe(undefined)
+    await target.close()
+  })
+
   it('leaves no trace where nothing is remembered, and forgets in time elsewhere (row H175, threat 142)', async () => {
     let now = Date.now()
     const target = await startService(

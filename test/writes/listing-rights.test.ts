@@ -323,6 +323,18 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     }
   })
 
+  it('lets shared caches keep a page on which every caller sees the same, beside a singleton with an alias', async () => {
+    const resources = { '/products': collection(), '/products/featured': singleton({ aliases: ['/products/top'] }) }
+    target = await startService({ auth, resources, cacheControl: 'public, max-age=60' })
+    await target.send('POST', '/products', {
+      fields: { ...as('bob'), 'Content-Type': 'application/json' },
+      body: '{"name":"a"}',
+    })
+    const { status, text, fields } = await list('/products')
+    expect([status, text]).toEqual([200, '[{"id":1,"name":"a"}]'])
+    expect(fields).toContainEqual(['cache-control', 'public, max-age=60'])
+  })
+
   it('ends early behind 2000 refused entries, at a cursor that names none of them', async () => {
     await startNotes(owners(4100, (n) => n === 1 || n === 4100))
     const authorize = vi.fn<Authorize>(ownersOnly)

@@ -18,6 +18,8 @@ import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { SqliteStatements } from './statements.ts'
 
+/** How rows are written, and the states that stay in memory of those that were written or read. */
+
 export interface StateWrite {
   readonly path: string
   readonly content: Description
