@@ -227,7 +227,7 @@ const cases: [string, () => unknown, string][] = [
     (options): (typeof cases)[number] => [
       'client, a token that a copy of the options is without',
       client(options),
-      'createResourceClient takes own, enumerable options; "token" is not one.',
+      'createResourceClient takes own, enumerable options, not "token".',
     ],
   ),
   ...[() => new Date(), () => Number.NaN, () => String(Date.now()), async () => Date.now(), () => 5n].map(

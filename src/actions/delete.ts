@@ -65,6 +65,8 @@ export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention
 const NO_PATHS: readonly string[] = []
 /** Options of its own for a removal: a store would otherwise find what pollutes every object, and write that. */
 const ALONE = { retention: undefined, below: false, relatedWrites: [] } as const
+/** How the service removes what it keeps for itself: nothing stays, and nothing else is written or removed. */
+export const ERASE: Omit<RemoveOptions, 'expect' | 'signal'> = { ...ALONE, mode: 'erase', related: NO_PATHS }
 
 /** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
 export function relatedPaths(

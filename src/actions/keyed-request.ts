@@ -17,6 +17,7 @@ import {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { SMALL, streamContent, takeContent } from './content.ts'
+import { ERASE } from './delete.ts'
 import { Fingerprint, formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
@@ -136,7 +137,7 @@ export async function repeatAnswer(exchange: ResourceExchange, resource: StoredR
   const { store, now } = exchange.route.context
   const first = await readRecord(resource, exchange)
   if (first.expires <= now()) {
-    await store.remove(resource.path, { expect: { version: resource.version }, mode: 'erase', signal: exchange.signal })
+    await store.remove(resource.path, { ...ERASE, expect: { version: resource.version }, signal: exchange.signal })
     return undefined
   }
   const { fingerprint } = exchange.keyed!

@@ -90,7 +90,11 @@ const keyFinderOf = onceFor((store: ResourceStore) => {
 async function keepKey(store: ResourceStore, key: Buffer): Promise<boolean> {
   const body = JSON.stringify({ key: key.toString('base64url') })
   try {
-    const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, { expect: 'absent' })
+    const result = await store.write(
+      KEY_PATH,
+      { contentType: 'application/json', body },
+      { expect: 'absent', related: [] },
+    )
     return result.outcome !== 'conflict'
   } catch (error) {
     if (isHttpError(error) && error.status < 500) return true

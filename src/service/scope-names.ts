@@ -70,7 +70,7 @@ export function createScopeNames(
         if (more.every((name) => names.includes(name))) return
         const body = JSON.stringify({ properties: [...new Set([...names, ...more])].sort() })
         const expect = isResource(state) ? { version: state.version } : 'absent'
-        const result = await store.write(path, { contentType: 'application/json', body }, { expect })
+        const result = await store.write(path, { contentType: 'application/json', body }, { expect, related: [] })
         if (result.outcome !== 'conflict') return add(more)
       }
       throw createUnavailableError()

@@ -61,7 +61,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const { contentType, contentLanguage, filename } = state
       const plain = { contentType, contentLanguage, filename, body: JSON.stringify(next) }
       const content = indexOwnContent(own, path, plain, next)
-      const options = { expect: { version: state.version } }
+      const options = { expect: { version: state.version }, related: [] }
       const result = await writeChange(store, path, content, options, begin?.(before))
       if (result.outcome !== 'conflict') return
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)

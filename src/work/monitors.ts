@@ -1,3 +1,4 @@
+import { ERASE } from '../actions/delete.ts'
 import type { Authorize } from '../actions/hook-types.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
@@ -43,7 +44,7 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
   async function sweepBelow(collection: string, before: number): Promise<void> {
     for await (const item of walkMembers(store, collection)) {
       if (!((await readEnd(item)) <= before)) continue
-      await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+      await store.remove(item.path, { ...ERASE, expect: { version: item.version } })
     }
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ERASE } from '../actions/delete.ts'
 import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
@@ -157,7 +158,7 @@ export function createOperations(
       const { current, signal } = exchange
       const { path } = current!
       const monitor = parseStored(await fetchJson(current!, context.limits.bodySize, exchange)) as JsonObject
-      if (monitor['state'] !== 'pending') await store.remove(path, { expect: 'any', mode: 'erase', signal })
+      if (monitor['state'] !== 'pending') await store.remove(path, { ...ERASE, expect: 'any', signal })
       else if (!(await queue.withdraw(splitPath(path).name, path))) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
       }

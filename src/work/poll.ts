@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { ERASE } from '../actions/delete.ts'
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
 import { reportFailure } from '../core/operator-log.ts'
 import { LONGEST_TIMER } from '../core/time.ts'
@@ -90,7 +91,7 @@ export function createRecordSweeper(store: ResourceStore, now: () => number, ret
       const page = await store.list(RECORDS, { limit: PAGE, after })
       for (const item of page.items) {
         if (!(await isExpired(item))) continue
-        await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+        await store.remove(item.path, { ...ERASE, expect: { version: item.version } })
       }
       after = page.next
       if (after === undefined) return undefined

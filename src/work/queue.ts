@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
 import { isStoreFailure } from '../core/operator-log.ts'
@@ -103,7 +104,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   }
 
   async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
-    const result = await store.write(pathOf(work.id), contentOf(record), { expect: { version: work.version } })
+    const result = await store.write(pathOf(work.id), contentOf(record), {
+      expect: { version: work.version },
+      related: [],
+    })
     if (result.outcome === 'conflict') return false
     work.version = result.resource.version
     return true
@@ -146,7 +150,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     },
 
     async finish(id) {
-      await store.remove(pathOf(id), { expect: 'any', mode: 'erase' })
+      await store.remove(pathOf(id), { ...ERASE, expect: 'any' })
     },
 
     async withdraw(id, monitor) {
@@ -156,7 +160,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       // An attempt may have removed the resource before it failed or its process ended.
       if (attempts + spared > 0) return false
       const expect = { version: found.version }
-      const result = await store.remove(pathOf(id), { expect, mode: 'erase', related: [monitor] })
+      const result = await store.remove(pathOf(id), { ...ERASE, expect, related: [monitor] })
       return result.outcome === 'removed'
     },
 

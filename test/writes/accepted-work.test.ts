@@ -49,6 +49,29 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() }
 }
 
+describe('accepted work', () => {
+  it('writes nothing that a polluted prototype has', async () => {
+    const target = await start(() => ({ done: true }))
+    const polluted = Object.prototype as { relatedWrites?: unknown; related?: unknown }
+    const foreign = [{ path: '/b/1', content: { contentType: 'application/json', body: '{}' }, expect: 'any' }]
+    for (const name of ['relatedWrites', 'related'] as const) {
+      polluted[name] = foreign
+      try {
+        const location = (await target.send('POST', '/jobs', jsonOf({}))).field('location')!
+        await until(target, location, 'ready')
+        const removal = await target.send('DELETE', location)
+        const monitor = removal.field('location')!
+        await until(target, monitor, 'done')
+        expect((await target.send('DELETE', monitor)).status).toBe(204)
+      } finally {
+        delete polluted[name]
+      }
+      expect(await target.store.read('/b/1')).toBe(undefined)
+    }
+    await target.close()
+  })
+})
+
 describe('an accepted creation', () => {
   it('says pending with Retry-After, then ready with what the work found (DESIGN §3)', async () => {
     const { opened, open } = gate()
