@@ -19,7 +19,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { serve } from '../service/serve.ts'
 import { runServer } from '../support/hosts.ts'
-import { jsonOf, MERGE_PATCH, multipartOf, type SendOptions, send } from '../writes/support.ts'
+import { FORM, jsonOf, MERGE_PATCH, multipartOf, type SendOptions, send } from '../writes/support.ts'
 
 const onError = (): void => {}
 const SECRET = 'a text that no client may see'
@@ -138,6 +138,20 @@ const rows: [name: string, call: Call, request: Request, statuses: number[], sta
   ['conflict', 'awaited', put, [204, 409], notes((conflict) => ({ conflict }))],
   ['beforeWrite', 'awaited', put, [204], notes((beforeWrite) => ({ beforeWrite }))],
   ['schema', 'awaited', put, [], notes((validate) => ({ schema: schemaOf(validate) }))],
+  [
+    'issues of schema',
+    'at once',
+    put,
+    [422],
+    notes((issues) => ({ schema: schemaOf(() => ({ issues: issues() }) as never) })),
+  ],
+  [
+    'issues of schema, for a form',
+    'at once',
+    ['POST', '/notes', { fields: FORM, body: 'text=new' }],
+    [422],
+    notes((issues) => ({ schema: schemaOf(() => ({ issues: issues() }) as never) })),
+  ],
   [
     'describe',
     'at once',
