@@ -6,7 +6,7 @@ import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { parsePointer } from '../patch-formats/json-pointer.ts'
 import { isJsonType, type MediaType, parseMediaType, withoutCharset } from '../protocol/media-type.ts'
@@ -202,7 +202,7 @@ function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<Json
   return andThen(validateValue(schema, document), (result) => {
     if (result?.issues === undefined) return document
     const coerced: Record<string, JsonValue> = { ...document }
-    for (const issue of result.issues) {
+    for (const issue of atOnce(result.issues)) {
       const [name = '', ...rest] = parsePointer(toContentError(issue).pointer)!
       const text = rest.length === 0 && Object.hasOwn(document, name) ? document[name] : undefined
       if (typeof text === 'string') defineMember(coerced, name, coerceText(text))

@@ -11,7 +11,7 @@ import {
   keepsNumbers,
   readMember,
 } from '../core/json.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, hasProperties } from '../core/option-values.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
@@ -81,7 +81,7 @@ export function validateDocument(
   const { text: sent } = document
   const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
   return andThen(validateValue(schema, input), (result) => {
-    if (result?.issues !== undefined) throw invalid(result.issues.slice(0, MAX_ERRORS).map(toContentError))
+    if (result?.issues !== undefined) throw invalid(atOnce(result.issues).slice(0, MAX_ERRORS).map(toContentError))
     if (isUnchanged(result?.value as JsonValue, input, sent, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
