@@ -171,7 +171,10 @@ export interface RemoveOptions {
   readonly mode: 'erase' | 'tombstone' | 'hide'
   /** Milliseconds after which a tombstone may be forgotten, with a fraction perhaps, or `Infinity`. Default: the store's own. */
   readonly retention?: number | undefined
-  /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
+  /**
+   * Further paths to remove in the same atomic step, in the same mode, whatever their state. One at which there is nothing
+   * stays as it is: another step that runs at the same time may write it.
+   */
   readonly related?: readonly string[]
   /**
    * Resources to write in the same atomic step, as for `write`; none of them is the path, a related one, or below it. Used only with
