@@ -192,13 +192,13 @@ export function judgeConflict(conflict: WriteConflict, expect: Expectation, othe
   throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Another resource is in the way of the change.' })
 }
 
-const NOTHING: readonly RelatedWrite[] = Object.freeze([])
+/** What every write is given that has nothing beside it: a store would otherwise find what pollutes every object, and write that. */
+export const NOTHING: readonly RelatedWrite[] = Object.freeze([])
 
 /** Options of a write that ends when the client has left. */
 export class WriteUntilLeft extends UntilLeft implements WriteOptions {
   readonly expect: Expectation
   readonly requires: string | undefined
-  /** Its own: a store would otherwise find what pollutes every object. */
   readonly related: readonly RelatedWrite[] = NOTHING
 
   constructor(exchange: ResourceExchange, expect: Expectation, requires: string | undefined) {

@@ -12,7 +12,7 @@ import {
   UntilLeft,
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
-import { commit, removeChange } from './commit.ts'
+import { commit, NOTHING, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { isOwnPath } from './neighbouring-paths.ts'
 import { cacheControlFor, entityTagOf, writtenReply } from './representation.ts'
@@ -63,8 +63,8 @@ export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention
 }
 
 const NO_PATHS: readonly string[] = []
-/** Options of its own for a removal: a store would otherwise find what pollutes every object, and write that. */
-const ALONE = { retention: undefined, below: false, relatedWrites: [] } as const
+/** What a removal is given that has nothing beside it, for the same reason as {@link NOTHING}. */
+const ALONE = { retention: undefined, below: false, relatedWrites: NOTHING } as const
 /** How the service removes what it keeps for itself: nothing stays, and nothing else is written or removed. */
 export const ERASE: Omit<RemoveOptions, 'expect' | 'signal'> = { ...ALONE, mode: 'erase', related: NO_PATHS }
 

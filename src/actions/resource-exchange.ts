@@ -135,7 +135,7 @@ export class ResourceExchange extends Exchange {
   get mayTellTag(): boolean {
     const { authorize, readsNeedCredentials } = this.route
     const isForAll = authorize === undefined && readsNeedCredentials === false
-    return isForAll || this.revealsState || !this.keepsState
+    return !this.keepsState || isForAll || this.revealsState
   }
 
   override get revealsState(): boolean {

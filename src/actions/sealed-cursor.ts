@@ -4,6 +4,7 @@ import { isJsonObject, readMember } from '../core/json.ts'
 import { onceFor } from '../core/once-for.ts'
 import { shareCall } from '../core/time.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
+import { NOTHING } from './commit.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
 
@@ -90,11 +91,8 @@ const keyFinderOf = onceFor((store: ResourceStore) => {
 async function keepKey(store: ResourceStore, key: Buffer): Promise<boolean> {
   const body = JSON.stringify({ key: key.toString('base64url') })
   try {
-    const result = await store.write(
-      KEY_PATH,
-      { contentType: 'application/json', body },
-      { expect: 'absent', related: [] },
-    )
+    const options = { expect: 'absent', related: NOTHING } as const
+    const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, options)
     return result.outcome !== 'conflict'
   } catch (error) {
     if (isHttpError(error) && error.status < 500) return true

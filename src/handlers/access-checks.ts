@@ -24,7 +24,7 @@ const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])
  * Makes the step that refuses requests for hosts we do not serve (RFC 9110 §15.5.20). Without it a web page may point
  * a name of its own at this machine and read from us as if it were the same origin (DNS rebinding).
  * @param hosts names, with a port where the port matters; `*.example.test` for every name below one
- * @throws TypeError when there is no host, or one is malformed
+ * @throws TypeError for an empty list, or a malformed host
  */
 export function createHostCheck(hosts: readonly string[]): Step {
   if (!Array.isArray(hosts) || hosts.length === 0 || !hosts.every((host) => typeof host === 'string')) {

@@ -1,3 +1,4 @@
+import { NOTHING } from '../actions/commit.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -70,7 +71,7 @@ export function createScopeNames(
         if (more.every((name) => names.includes(name))) return
         const body = JSON.stringify({ properties: [...new Set([...names, ...more])].sort() })
         const expect = isResource(state) ? { version: state.version } : 'absent'
-        const result = await store.write(path, { contentType: 'application/json', body }, { expect, related: [] })
+        const result = await store.write(path, { contentType: 'application/json', body }, { expect, related: NOTHING })
         if (result.outcome !== 'conflict') return add(more)
       }
       throw createUnavailableError()

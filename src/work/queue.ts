@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { NOTHING } from '../actions/commit.ts'
 import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
@@ -104,10 +105,8 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   }
 
   async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
-    const result = await store.write(pathOf(work.id), contentOf(record), {
-      expect: { version: work.version },
-      related: [],
-    })
+    const options = { expect: { version: work.version }, related: NOTHING }
+    const result = await store.write(pathOf(work.id), contentOf(record), options)
     if (result.outcome === 'conflict') return false
     work.version = result.resource.version
     return true
