@@ -63,7 +63,7 @@ export { type CorsOptions, type Origins, type PreflightOptions, preflight } from
 export { type RangeOptions, type RangeReader, type RangeSource, range } from './handlers/range.ts'
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
-export type { Method } from './protocol/methods.ts'
+export type { Method } from './protocol/request-line.ts'
 export type { CollectionOptions } from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
 export type { DocumentOptions, SingletonOptions } from './service/document-options.ts'

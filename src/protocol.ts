@@ -25,7 +25,6 @@ export {
   refusesIdentity,
   selectMediaType,
 } from './protocol/media-type.ts'
-export { formatAllow, isSafeMethod, type Method } from './protocol/methods.ts'
 export {
   type Conditions,
   type EntityTagMatch,
@@ -38,4 +37,10 @@ export {
   type Validators,
 } from './protocol/preconditions.ts'
 export { type Preferences, parsePrefer } from './protocol/prefer.ts'
-export { parseRequestTarget, type RequestTarget } from './protocol/request-target.ts'
+export {
+  formatAllow,
+  isSafeMethod,
+  type Method,
+  parseRequestTarget,
+  type RequestTarget,
+} from './protocol/request-line.ts'

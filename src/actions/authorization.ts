@@ -4,13 +4,12 @@ import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-pro
 import { describeValue } from '../core/option-values.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asJudged, asRead, type RequestView } from '../core/request-view.ts'
-import { isReadMethod } from '../protocol/methods.ts'
+import { isReadMethod } from '../protocol/request-line.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
-import { checkConditions } from './conditions.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { askAbout, viewRemoved } from './resource-view.ts'
 import { refuseTaken } from './scope.ts'
-import { readWithHidden, setState } from './state.ts'
+import { checkConditions, readWithHidden, setState } from './state.ts'
 
 /**
  * Asks the definition whether the request may go on, with the state that it would show or replace.

@@ -20,10 +20,9 @@ import {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
-import { checkConditions } from './conditions.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { setState } from './state.ts'
+import { checkConditions, setState } from './state.ts'
 import { foresee, withContent } from './write-states.ts'
 
 interface Outcome {

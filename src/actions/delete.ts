@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import {
   isLargeBody,
   memberPath,
@@ -13,12 +13,11 @@ import {
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, NOTHING, removeChange } from './commit.ts'
-import { expectationOf } from './conditions.ts'
 import { isOwnPath } from './neighbouring-paths.ts'
 import { cacheControlFor, entityTagOf, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { requirePresent } from './state.ts'
+import { expectationOf, requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
 
 /** DELETE: removes the target as its definition says. Content of the request is ignored. */

@@ -1,6 +1,6 @@
+import { onceFor } from '../core/caches.ts'
 import { isHttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
-import { onceFor } from '../core/once-for.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { ReadView, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, splitPath } from '../stores/types.ts'

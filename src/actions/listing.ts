@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
+import { formatQueryText, parseQueryText } from '../protocol/query-text.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/types.ts'
 import { type ParsedQuery, parseLimit, parseQuery, refuseParameters } from './parse-query.ts'
 import { MOST_PARAMETERS, MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
-import type { Action } from './route.ts'
 import { scopeConditions } from './scope.ts'
 import { isSealed, sealedSize } from './sealed-cursor.ts'
 
@@ -185,7 +185,7 @@ function bindingOf(key: string): Buffer {
 }
 
 /** Characters of a name in a cursor: those of integers and random names, and of most others. */
-const USUAL_NAME = 48
+export const USUAL_NAME = 48
 
 /** @throws HttpError 400 for a query whose next page might have a target that is too long, which ends the walk midway */
 function requireRoomForNext(exchange: ResourceExchange, { query, target }: Listing, rules: QueryRules): void {
@@ -221,23 +221,15 @@ function sizeOfKeys(properties: readonly QueryProperty[]): number {
 /** The query of a next page, before its cursor. */
 const LONGEST_QUERY = '?limit=999999999&after='
 
-/**
- * Loads the target of a PUT that may create an item, whose name is the cursor of the page after it.
- * @throws HttpError 414 for a name after which no next page fits into a target: one item would end the list for everybody
- */
-export function wherePageFollows(load: Action['load']): Action['load'] {
-  return (exchange) => {
-    const { collection, name } = splitPath(exchange.path)
-    const { authorize, context, indexing } = exchange.route
-    const length = Buffer.byteLength(name)
-    // Where maxTargetLength is small, the names are not to blame.
-    if (length <= USUAL_NAME) return load(exchange)
-    const properties = [...(indexing?.query?.properties.values() ?? [])]
-    const size = length + sizeOfKeys(properties)
-    // A page may have to end behind an item that the client may not see.
-    const isOpen = authorize === undefined && !properties.some(({ isSensitive }) => isSensitive)
-    const cursor = ((BINDING + (isOpen ? size : sealedSize(size))) * 4) / 3
-    if (formatPath(collection).length + LONGEST_QUERY.length + cursor <= context.maxTargetLength) return load(exchange)
-    throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The name is too long for an item of a list.' })
-  }
+/** @throws HttpError 414 for the name of a new item after which no next page fits into a target: one item would end the list for everybody */
+export function requireRoomAfter({ path, route }: ResourceExchange): void {
+  const { collection, name } = splitPath(path)
+  const { authorize, context, indexing } = route
+  const properties = [...(indexing?.query?.properties.values() ?? [])]
+  const size = Buffer.byteLength(name) + sizeOfKeys(properties)
+  // A page may have to end behind an item that the client may not see.
+  const isOpen = authorize === undefined && !properties.some(({ isSensitive }) => isSensitive)
+  const cursor = ((BINDING + (isOpen ? size : sealedSize(size))) * 4) / 3
+  if (formatPath(collection).length + LONGEST_QUERY.length + cursor <= context.maxTargetLength) return
+  throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The name is too long for an item of a list.' })
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import { type Content, memberPath, type NewState, type RelatedWrite, type StoredResource } from '../stores/types.ts'
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'

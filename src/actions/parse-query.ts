@@ -1,5 +1,5 @@
 import { HttpError, type ParameterError } from '../core/errors.ts'
-import type { QueryParameter } from '../protocol/request-target.ts'
+import type { QueryParameter } from '../protocol/query-text.ts'
 import type { Condition, IndexedValue, OrderKey } from '../stores/lists.ts'
 import {
   describeOperators,

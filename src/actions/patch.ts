@@ -6,7 +6,7 @@ import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { type ParsedPatch, selectPatchFormat } from '../patch-formats/patch-format.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import {
   type Content,
   type NewState,

@@ -4,7 +4,7 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import {
   type Content,
   type CreateResult,

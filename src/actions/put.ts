@@ -2,27 +2,37 @@ import { HttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import { type Content, isStaged, nameOf, type StoredResource, type WriteResult } from '../stores/types.ts'
 import { recheckAbsence } from './authorization.ts'
 import { beginRequestedChange } from './changes.ts'
 import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit.ts'
-import { expectationOf, performForeseen } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
+import { requireRoomAfter, USUAL_NAME } from './listing.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { textOf } from './resource-view.ts'
+import type { Action } from './route.ts'
 import { scopeNamesOf, splitScope } from './scope.ts'
 import { addProperties, propertiesOfServer, validateItem } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { requirePresent } from './state.ts'
+import { expectationOf, performForeseen, requirePresent } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
 import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
+
+/** Loads the target of a PUT that may create an item, whose name is the cursor of the page after it. */
+export function wherePageFollows(load: Action['load']): Action['load'] {
+  return (exchange) => {
+    // Where maxTargetLength is small, usual names are not to blame.
+    if (Buffer.byteLength(nameOf(exchange.path)) > USUAL_NAME) requireRoomAfter(exchange)
+    return load(exchange)
+  }
+}
 
 /** PUT: stores the enclosed representation at the target (RFC 9110 §9.3.4). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {

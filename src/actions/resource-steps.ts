@@ -12,12 +12,11 @@ import { readLanguages } from '../protocol/content-language.ts'
 import { mergeVary } from '../protocol/field-value.ts'
 import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
-import { checkConditions } from './conditions.ts'
 import { notModified, render } from './get.ts'
 import { listNotModifiedReply } from './list.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { AcceptedType, ContentRule } from './route.ts'
-import { isPatchType, setState } from './state.ts'
+import { checkConditions, isPatchType, setState } from './state.ts'
 
 /**
  * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT

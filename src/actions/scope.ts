@@ -4,7 +4,7 @@ import { formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readM
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
 import { asJudged, type RequestView } from '../core/request-view.ts'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { isSafeMethod } from '../protocol/request-line.ts'
 import { type Condition, compareValues, type IndexedValues, indexedValueOf, isIndexedText } from '../stores/lists.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'

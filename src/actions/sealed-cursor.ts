@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { onceFor } from '../core/caches.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
-import { onceFor } from '../core/once-for.ts'
 import { shareCall } from '../core/time.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
 import { NOTHING } from './commit.ts'

@@ -8,7 +8,7 @@ import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { findPlace, hasWellFormedHost, type Place, placeBelow } from '../core/place.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
-import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
+import { parseRequestTarget, pathOfTarget } from '../protocol/request-line.ts'
 
 /** Takes no request: 404. */
 const notFound = createHandler({ run: () => undefined, forwardErrors: true })

@@ -1,6 +1,6 @@
 import { CHECKED_LATER, listOf, quoteValue, textLike, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { toOriginForm } from '../protocol/request-target.ts'
+import { toOriginForm } from '../protocol/request-line.ts'
 
 /** The metadata of a protected resource (RFC 9728): where clients get tokens for it. */
 export interface ProtectedResourceMetadataOptions {

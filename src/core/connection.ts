@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { isSafeMethod } from '../protocol/request-line.ts'
 import { RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Step } from './handler.ts'

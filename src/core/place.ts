@@ -12,7 +12,7 @@ import {
   parseTargetOrigin,
   pathOfTarget,
   toOriginForm,
-} from '../protocol/request-target.ts'
+} from '../protocol/request-line.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { readField } from './fields.ts'

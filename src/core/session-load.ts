@@ -1,5 +1,5 @@
 import type { Http2Session, ServerHttp2Stream } from 'node:http2'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { isSafeMethod } from '../protocol/request-line.ts'
 import { RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { streamOf } from './place.ts'

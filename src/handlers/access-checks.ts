@@ -12,8 +12,7 @@ import { emptyReply } from '../core/reply.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
-import { isSafeMethod } from '../protocol/methods.ts'
-import { parseAuthority } from '../protocol/request-target.ts'
+import { isSafeMethod, parseAuthority } from '../protocol/request-line.ts'
 import type { Cors } from './cors.ts'
 
 /** Checks of the host, of the transport, and of the site that asks for a change. A service has all of them, `requireHttps` one. */

@@ -13,7 +13,7 @@ import { changeOptions, type OptionTable, resolveOptions } from '../core/options
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isToken } from '../protocol/field-value.ts'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { isSafeMethod } from '../protocol/request-line.ts'
 
 /** Decides which requests need credentials. */
 export type RequireRule = 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)

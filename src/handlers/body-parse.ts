@@ -24,7 +24,7 @@ import {
 } from '../core/request-content.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
-import { CONTENT_METHODS } from '../protocol/methods.ts'
+import { CONTENT_METHODS } from '../protocol/request-line.ts'
 
 export type { FilePart, FormField, FormPart } from '../body-types/form.ts'
 export type { CollectedParts } from '../body-types/multipart.ts'

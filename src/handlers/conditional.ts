@@ -9,7 +9,7 @@ import { askEachReading, readTarget } from '../core/place.ts'
 import type { Reply } from '../core/reply.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { isSafeMethod } from '../protocol/request-line.ts'
 import {
   formatValidators,
   type KnownState,

@@ -1,14 +1,14 @@
+import { onceFor } from '../core/caches.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
 import { asksForMethod } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { onceFor } from '../core/once-for.ts'
 import { isOwnOrigin } from '../core/place.ts'
 import { emptyReply, keepFields, type Reply } from '../core/reply.ts'
 import { addPending, addVary } from '../core/write-head.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
-import type { Method } from '../protocol/methods.ts'
+import type { Method } from '../protocol/request-line.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 
 /** The most origins whose fields are kept ready. */

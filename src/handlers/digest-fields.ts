@@ -5,7 +5,7 @@ import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, FUNCTION, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { hasBody } from '../core/request-content.ts'
-import { CONTENT_METHODS, isSafeMethod } from '../protocol/methods.ts'
+import { CONTENT_METHODS, isSafeMethod } from '../protocol/request-line.ts'
 
 export interface DigestFieldOptions {
   /**

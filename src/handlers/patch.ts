@@ -34,7 +34,7 @@ import {
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
-import { toOriginForm } from '../protocol/request-target.ts'
+import { toOriginForm } from '../protocol/request-line.ts'
 import { readPatch, requireDocument, selectFormat } from './patch-content.ts'
 import { formatValidators, type KnownValidators, resolveValidators } from './validators.ts'
 

@@ -6,7 +6,7 @@ import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-val
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/place.ts'
 import type { RequestView } from '../core/request-view.ts'
-import { METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
+import { METHODS_AND_QUERY, type Method } from '../protocol/request-line.ts'
 import { createCors } from './cors.ts'
 import { CORS_OPTIONS, type CorsOptions } from './cors-options.ts'
 

@@ -9,7 +9,7 @@ import { createHandler } from '../core/node-handler.ts'
 import { readProperty } from '../core/options.ts'
 import { contentReply, emptyReply, type Reply } from '../core/reply.ts'
 import { addPending } from '../core/write-head.ts'
-import { pathOfTarget } from '../protocol/request-target.ts'
+import { pathOfTarget } from '../protocol/request-line.ts'
 
 /** Serves the metadata of a protected resource at its well-known URI. */
 export interface MetadataEndpoint {

@@ -1,4 +1,4 @@
-import type { Method } from './methods.ts'
+import type { Method } from './request-line.ts'
 
 /** Request fields that scripts of another origin may set by default: those that the interface gives a meaning. */
 export const DEFAULT_ALLOWED_HEADERS: readonly string[] = [

@@ -1,6 +1,6 @@
 /** Whether a request is below a path prefix, in the reading of every program that it may pass through. */
 
-import { hasKnownForm, parseRequestTarget, pathOfTarget, toOriginForm } from './request-target.ts'
+import { hasKnownForm, parseRequestTarget, pathOfTarget, toOriginForm } from './request-line.ts'
 
 /**
  * Where a request target lies. `inside`: as received, it begins with the prefix. `outside`: no reading of it does.

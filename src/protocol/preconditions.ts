@@ -1,5 +1,5 @@
 import { parseHttpDate } from './dates.ts'
-import { isReadMethod } from './methods.ts'
+import { isReadMethod } from './request-line.ts'
 
 /** The validators of a current representation (RFC 9110 §8.8). */
 export interface Validators {

@@ -11,7 +11,7 @@ import type { CorsOptions } from '../handlers/cors-options.ts'
 import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/override-method.ts'
 import type { MetadataEndpoint } from '../handlers/resource-metadata.ts'
 import { DEFAULT_ALLOWED_HEADERS, DEFAULT_EXPOSED_HEADERS } from '../protocol/cors.ts'
-import type { Method } from '../protocol/methods.ts'
+import type { Method } from '../protocol/request-line.ts'
 import type { ServiceSettings } from './service-options.ts'
 
 const NO_METHODS: readonly Method[] = []

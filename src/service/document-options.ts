@@ -3,7 +3,7 @@ import type { JsonValue } from '../core/json.ts'
 import { listOf, oneOf, PERIOD, SIZE, TEXT, type ValueRule } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { includesJson, isJsonRange, isMediaRange } from '../protocol/media-type.ts'
-import type { Method } from '../protocol/methods.ts'
+import type { Method } from '../protocol/request-line.ts'
 import {
   checkMethods,
   checkResourceOptions,

@@ -19,7 +19,7 @@ import {
 import type { OptionTable } from '../core/options.ts'
 import { REQUIRE_RULE, type RequireRule } from '../handlers/authentication-options.ts'
 import { isCacheControl } from '../protocol/cache-control.ts'
-import { METHODS, type Method } from '../protocol/methods.ts'
+import { METHODS, type Method } from '../protocol/request-line.ts'
 
 /**
  * Options of every kind of resource.

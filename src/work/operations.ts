@@ -12,7 +12,7 @@ import { COUNT, DURATION, FUNCTION, MILLISECONDS, PATH, shapedAs, withDefault } 
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { type Principal, type RequestView, withoutClaims } from '../core/request-view.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath } from '../protocol/request-line.ts'
 import { memberPath, splitPath } from '../stores/types.ts'
 import { createWorkHandler, type FindWorkRoute } from './handler.ts'
 import { createMonitors, type Monitors } from './monitors.ts'

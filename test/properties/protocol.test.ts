@@ -47,7 +47,7 @@ import {
   parseAuthority,
   parseRequestTarget,
   parseTargetOrigin,
-} from '../../src/protocol/request-target.ts'
+} from '../../src/protocol/request-line.ts'
 import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 

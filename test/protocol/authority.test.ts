@@ -5,7 +5,7 @@ import {
   normalizeHost,
   parseAuthority,
   parseTargetOrigin,
-} from '../../src/protocol/request-target.ts'
+} from '../../src/protocol/request-line.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
 describe('parseAuthority', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { completeMethods, formatAllow, isSafeMethod, METHODS } from '../../src/protocol/methods.ts'
+import { completeMethods, formatAllow, isSafeMethod, METHODS } from '../../src/protocol/request-line.ts'
 
 describe('isSafeMethod', () => {
   it('is true for GET, HEAD and OPTIONS (RFC 9110 §9.2.1, row H50)', () => {

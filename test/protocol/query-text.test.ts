@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatQueryText, parseQueryText } from '../../src/protocol/request-target.ts'
+import { formatQueryText, parseQueryText } from '../../src/protocol/query-text.ts'
 
 describe('parseQueryText', () => {
   it.each([

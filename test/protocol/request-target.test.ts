@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatPath, parseRequestTarget } from '../../src/protocol/request-target.ts'
+import { formatPath, parseRequestTarget } from '../../src/protocol/request-line.ts'
 
 describe('parseRequestTarget', () => {
   it.each<[string, string, string]>([

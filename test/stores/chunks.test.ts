@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createRecentCache } from '../../src/core/recent-cache.ts'
+import { createRecentCache } from '../../src/core/caches.ts'
 import { createLargeBody } from '../../src/stores/sql/chunks.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import { memoryContents } from '../contents/mutants.ts'

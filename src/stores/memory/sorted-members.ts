@@ -1,4 +1,4 @@
-import { createRecentCache } from '../../core/recent-cache.ts'
+import { createRecentCache } from '../../core/caches.ts'
 import type { ListOptions, Page } from '../lists.ts'
 import { nameOf, parseIntegerName } from '../types.ts'
 import type { Collection, Entry } from './member-index.ts'

@@ -1,6 +1,6 @@
+import { createRecentCache } from '../../core/caches.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { createRecentCache } from '../../core/recent-cache.ts'
 import { createVersions } from '../new-state.ts'
 import { toStream } from '../streams.ts'
 import { type Abortable, type Content, isStaged, type Page, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'

@@ -1,5 +1,5 @@
+import type { RecentCache } from '../../core/caches.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import type { RecentCache } from '../../core/recent-cache.ts'
 import type { CollectionIndex, ListOptions, ListQuery, Page } from '../lists.ts'
 import type {
   Abortable,

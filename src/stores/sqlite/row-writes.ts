@@ -1,4 +1,4 @@
-import { createRecentCache } from '../../core/recent-cache.ts'
+import { createRecentCache } from '../../core/caches.ts'
 import type { Page } from '../lists.ts'
 import { type Change, createResource, type Description, decideChange, readAsText } from '../new-state.ts'
 import type { Taken } from '../sql/dialect.ts'

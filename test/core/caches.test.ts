@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRecentCache } from '../../src/core/recent-cache.ts'
+import { createRecentCache } from '../../src/core/caches.ts'
 
 describe('createRecentCache', () => {
   it('wants what is asked for a second time', () => {

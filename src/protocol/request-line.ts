@@ -1,6 +1,43 @@
+/** The request line (RFC 9112 §3): methods, targets and hosts. HTTP/2 sends the same in fields of its own (RFC 9113 §8.3.1). */
+
 import { decodePercent } from './field-value.ts'
 
-/** Request targets (RFC 9112 §3.2): the path of a resource, the parameters of a query, and the host. */
+/** The methods this library knows (RFC 9110 §9, RFC 5789, RFC 10008). */
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'QUERY'
+
+/** The methods of resources of every kind, in the order in which Allow and Access-Control-Allow-Methods list them. */
+export const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** With QUERY, which collections alone have, and only those that take queries. */
+export const METHODS_AND_QUERY: readonly Method[] = ['GET', 'HEAD', 'QUERY', ...METHODS.slice(2)]
+
+/** Whether a method is GET, HEAD, OPTIONS or QUERY: safe (RFC 9110 §9.2.1, RFC 10008 §2). False for TRACE, which this library refuses. */
+export function isSafeMethod(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'QUERY'
+}
+
+/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2, RFC 10008 §2). */
+export const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'QUERY']
+
+/** Whether a method asks for a representation: GET and HEAD, and QUERY for that of the query. */
+export function isReadMethod(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'QUERY'
+}
+
+/**
+ * The value of Allow for a set of methods (RFC 9110 §10.2.1). GET brings HEAD; OPTIONS is always there.
+ * @param methods in any order
+ */
+export function formatAllow(methods: Iterable<Method>): string {
+  return completeMethods(methods).join(', ')
+}
+
+/** The methods of a resource with those that come by themselves, in the order of {@link METHODS_AND_QUERY}. */
+export function completeMethods(methods: Iterable<Method>): readonly Method[] {
+  const set = new Set<Method>(methods).add('OPTIONS')
+  if (set.has('GET')) set.add('HEAD')
+  return METHODS_AND_QUERY.filter((method) => set.has(method))
+}
 
 /** A request target, split once and decoded once. */
 export interface RequestTarget {
@@ -105,41 +142,6 @@ function isWrittenAsIs(path: string): boolean {
     if (!isWord && (code < 0x2d || code > 0x2f) && code !== 0x7e) return false
   }
   return true
-}
-
-/** A parameter of a query, decoded. */
-export interface QueryParameter {
-  readonly name: string
-  readonly value: string
-  /** Whether an escape of it is malformed, or does not stand for UTF-8. Name and value are then as received. */
-  readonly isMalformed: boolean
-}
-
-/**
- * Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed.
- * @param most how many parameters the caller takes: one more is read, and the rest is left out. A broken escape costs 10 µs
- */
-export function parseQueryText(text: string, most: number = Number.POSITIVE_INFINITY): readonly QueryParameter[] {
-  const parameters: QueryParameter[] = []
-  for (const pair of text.split('&')) {
-    if (pair === '') continue
-    if (parameters.length > most) break
-    const end = pair.indexOf('=')
-    const rawName = end < 0 ? pair : pair.slice(0, end)
-    const rawValue = end < 0 ? '' : pair.slice(end + 1)
-    const name = decodePercent(rawName.replaceAll('+', ' '))
-    const value = decodePercent(rawValue.replaceAll('+', ' '))
-    const isMalformed = name === undefined || value === undefined
-    parameters.push({ name: name ?? rawName, value: value ?? rawValue, isMalformed })
-  }
-  return parameters
-}
-
-/** Writes parameters so that {@link parseQueryText} reads them, as a part of a URI. */
-export function formatQueryText(parameters: readonly Pick<QueryParameter, 'name' | 'value'>[]): string {
-  // RFC 3986 §3.4 lets both stand in a query, where date-times and sort keys have them.
-  const encode = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',')
-  return parameters.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&')
 }
 
 /** The authority of a request (RFC 3986 §3.2), as Host and `:authority` carry it. */
