@@ -1,6 +1,7 @@
+import { decodeUtf8 } from '../core/byte-blocks.ts'
 import { defineMember } from '../core/json.ts'
 import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooMany, unsupportedBody } from './limits.ts'
-import { decodeText, decodeUtf8, isUtf8Charset } from './text.ts'
+import { decodeText, isUtf8Charset } from './text.ts'
 
 /** A part of a multipart body without a file name, or one parameter of a urlencoded form. */
 export interface FormField {

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '../core/byte-blocks.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import type { JsonObject, JsonScan, JsonValue } from '../core/json.ts'
 import {
@@ -9,7 +10,6 @@ import {
   scanJson,
 } from '../core/json.ts'
 import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany } from './limits.ts'
-import { decodeUtf8 } from './text.ts'
 
 export type JsonLimits = Pick<BodyLimits, 'depth' | 'jsonMembers'>
 

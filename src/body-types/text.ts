@@ -1,6 +1,6 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isAscii } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-import { viewOf } from '../core/byte-blocks.ts'
+import { decodeUtf8, viewOf } from '../core/byte-blocks.ts'
 import { malformedBody, unsupportedBody } from './limits.ts'
 
 /**
@@ -14,13 +14,6 @@ export function decodeText(data: Uint8Array, charset?: string, start = 0, end: n
   const text = charset === undefined ? decodeUtf8(data, start, end) : decodeFrom(charset, data.subarray(start, end))
   if (text === undefined) throw malformedBody('The content is not valid in its charset.')
   return text
-}
-
-/** Decodes UTF-8 where it lies; `undefined` for bytes that are not UTF-8. */
-export function decodeUtf8(data: Uint8Array, start = 0, end: number = data.length): string | undefined {
-  const text = viewOf(data).toString('utf8', start, end)
-  // Node puts U+FFFD in place of what is not UTF-8: only text that has one needs a second look.
-  return text.includes('\ufffd') && !isUtf8(data.subarray(start, end)) ? undefined : text
 }
 
 function decodeFrom(charset: string, bytes: Uint8Array): string | undefined {

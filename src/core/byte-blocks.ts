@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { atOnce } from './maybe-promise.ts'
 import { SHORT } from './reply.ts'
@@ -139,6 +140,13 @@ export async function collectWhole(
 /** The same bytes as a Buffer, without a copy. */
 export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+/** Decodes UTF-8 where it lies; `undefined` for bytes that are not UTF-8. */
+export function decodeUtf8(data: Uint8Array, start = 0, end: number = data.length): string | undefined {
+  const text = viewOf(data).toString('utf8', start, end)
+  // Node puts U+FFFD in place of what is not UTF-8: only text that has one needs a second look.
+  return text.includes('\ufffd') && !isUtf8(data.subarray(start, end)) ? undefined : text
 }
 
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }

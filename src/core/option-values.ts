@@ -1,4 +1,5 @@
 import { atOnce, isPromise } from './maybe-promise.ts'
+import { localTime } from './time.ts'
 
 /** What the value of an option must be. */
 export interface ValueRule {
@@ -62,8 +63,8 @@ const CLOCK_RULE: ValueRule = {
   text: 'a function that gives milliseconds since the epoch, such as Date.now',
 }
 
-/** Gives milliseconds since the epoch. The default asks `Date` at each call, so that a test may replace it. */
-export const CLOCK: DefaultRule<() => number> = withDefault(CLOCK_RULE, () => Date.now())
+/** Gives milliseconds since the epoch. */
+export const CLOCK: DefaultRule<() => number> = withDefault(CLOCK_RULE, localTime)
 
 /** The path of one resource, below the mount. */
 export const PATH: ValueRule = textLike(/^(?:\/[^/{}?#\s]+)+$/, "a path, such as '/operations'")

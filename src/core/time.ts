@@ -121,6 +121,11 @@ export function sweep(timeout: number, one: Watched): void {
 /** Milliseconds of the longest timer: timers take 32 bits, and a longer one fires at once. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1
 
+/** The local clock, in milliseconds since the epoch. It asks `Date` at each call, so that a test may replace it. */
+export function localTime(): number {
+  return Date.now()
+}
+
 /** The local clock, but never back. */
 export interface ForwardClock {
   /** Milliseconds since the epoch, never less than before. */
