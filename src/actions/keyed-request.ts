@@ -74,8 +74,10 @@ const slowStores = new WeakSet<ResourceStore>()
  * that stays unused. A hook is not called for a repetition: with one, the record is read first.
  */
 function isLeftToWrite(exchange: ResourceExchange): boolean {
-  const { method, conditions, route } = exchange
+  const { method, conditions, route, keyed } = exchange
   if (method !== 'POST' || conditions !== undefined || route.beforeWrite !== undefined) return false
+  // A form that is refused midway has no fingerprint, by which a refusal would look for the record.
+  if (keyed!.fingerprint.kind === 'parts') return false
   if (!slowStores.has(route.context.store)) return false
   return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
 }

@@ -14,6 +14,7 @@ import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { notModified, render } from './get.ts'
 import { listNotModifiedReply } from './list.ts'
+import { requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { AcceptedType, ContentRule } from './route.ts'
 import { checkConditions, isPatchType, setState } from './state.ts'
@@ -138,10 +139,12 @@ export function negotiate(exchange: ResourceExchange): undefined {
   exchange.rendition = -1 // What is sent depends on what is stored.
 }
 
-/** The current state: 404, 410. PUT and POST go on without one. */
+/** The current state: 404, 410. PUT and POST go on without one. Where the store took its time, the parent is judged anew. */
 export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
   if (exchange.concealed !== undefined) refuse(exchange, 'authorize hides it', exchange.concealed)
-  return exchange.action.load(exchange) as MaybePromise<undefined>
+  const loaded = exchange.action.load(exchange) as MaybePromise<undefined>
+  if (!exchange.route.hasParent) return loaded
+  return andThen(loaded, () => andThen(requireParent(exchange), () => undefined))
 }
 
 /** Bytes of content up to which another representation is made of it: all of it is held in memory meanwhile. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { jsonOf, type Target } from '../writes/support.ts'
 import { as, png, scope, start } from './scoped.ts'
@@ -27,13 +28,14 @@ async function sendLate(
 }
 
 describe.each(Object.entries(STORES))('a parent that another caller is given, on %s', (_, createStore) => {
-  async function startBelow() {
+  /** @param wrap the store as the service gets it */
+  async function startBelow(wrap = (store: ResourceStore) => store) {
     let time = Date.now()
     const resources = {
       '/tasks': collection({ scope, clientIds: true }),
       '/tasks/{task}/comments': collection({ parent: true, count: true, files: { photo: { replaceable: true } } }),
     }
-    const target = await start(createStore(), resources, { now: () => time })
+    const target = await start(wrap(createStore()), resources, { now: () => time })
     expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
     expect((await target.send('PUT', '/tasks/1/comments/7', jsonOf({ n: 1 }, as('ada')))).status).toBe(201)
     return {
@@ -57,5 +59,36 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     const item = await target.send('GET', '/tasks/1/comments/7', { fields: as('bob') })
     expect(item.json()).toEqual({ id: 7, n: 1 })
     expect((await target.send('PUT', '/tasks/1/comments/7/photo', png('bob', 'png'))).status).toBe(201)
+  })
+
+  it.each([
+    ['an item', 'GET', '/7'],
+    ['the fields of an item', 'HEAD', '/7'],
+    ['a list', 'GET', ''],
+    ['a count', 'GET', '?count=true'],
+    ['a file', 'GET', '/7/photo'],
+    ['a removal', 'DELETE', '/7'],
+  ])('hides the items below it from a request for %s that waits for the store', async (_, method, rest) => {
+    let meanwhile: (() => Promise<void>) | undefined
+    const target = await startBelow((store) => {
+      const waiting = async (path: string): Promise<void> => {
+        const now = path.startsWith('/tasks/1/comments') ? meanwhile : undefined
+        if (now === undefined) return
+        meanwhile = undefined
+        await now()
+      }
+      return {
+        ...store,
+        read: (path, options) => waiting(path).then(() => store.read(path, options)),
+        list: (path, options) => waiting(path).then(() => store.list(path, options)),
+      }
+    })
+    const path = `/tasks/1/comments${rest}`
+    const send = (user: string) => target.target.send(method, path, { fields: as(user) })
+    expect((await target.target.send('PUT', '/tasks/1/comments/7/photo', png('ada', 'png'))).status).toBe(201)
+    if (method !== 'DELETE') expect((await send('ada')).status).toBe(200)
+    meanwhile = target.handOver
+    expect((await send('ada')).status).toBe(404)
+    expect((await send('bob')).status).toBe(method === 'DELETE' ? 204 : 200)
   })
 })

@@ -245,6 +245,37 @@ describe('Idempotency-Key of a request that is refused because it was done meanw
   )
 })
 
+it.each([false, true])(
+  'a used key refuses another form before its parts are judged, by a store whose reads take time: %j',
+  async (isAsync) => {
+    const sound = memoryStore()
+    const store: ResourceStore = {
+      ...sound,
+      read(path, options) {
+        const state = sound.read(path, options)
+        return isAsync ? Promise.resolve(state) : state
+      },
+    }
+    const photos = collection({ idempotency: 'optional', files: { photo: {} }, maxSize: 10 })
+    const { send } = await start({ resources: { '/photos': photos } }, store)
+    const form = (name: string, content: string, key = KEY) => ({
+      fields: { 'Content-Type': 'multipart/form-data; boundary=x', ...key },
+      body: `--x\r\nContent-Disposition: form-data; name="${name}"; filename="a"\r\n\r\n${content}\r\n--x--\r\n`,
+    })
+    const unused = { 'Idempotency-Key': 'another-key-of-16' }
+    const statusAndType = async (options: SendOptions) => {
+      const answer = await send('POST', '/photos', options)
+      return [answer.status, answer.json().type.split(':').at(-1)]
+    }
+    expect((await send('POST', '/photos', form('photo', 'small'))).status).toBe(201)
+    expect(await statusAndType(form('photo', 'of 11 bytes', unused))).toEqual([413, 'too-large'])
+    for (const other of [form('photo', 'of 11 bytes'), form('scan', 'small')]) {
+      expect(await statusAndType(other)).toEqual([422, 'idempotency-key-reused'])
+    }
+    expect(seen(await send('POST', '/photos', form('photo', 'small')))).toEqual([201, '/photos/1', '?1'])
+  },
+)
+
 describe('Idempotency-Key and other fields and methods', () => {
   it.each([255, 256])('has 255 characters at most, with quotes and without: %i', async (length) => {
     const target = await start()
