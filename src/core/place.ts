@@ -191,7 +191,8 @@ export function readTarget(exchange: Exchange): void {
   const parsed = parseRequestTarget(target)
   const path = parsed?.path ?? pathOfTarget(target)
   const readings = parsed === undefined || AMBIGUOUS.test(path) ? listReadings(path) : [path]
-  const isLeft = place.mount !== '' && leadsOut(readings)
+  // A proxy behind may put a path of its own before the target, and at the root too dots lead out of what was asked about.
+  const isLeft = readings?.length !== 1 && leadsOut(readings)
   const isUnclear = !place.isClear || !hasKnownForm(target) || !hasWellFormedHost(exchange.req)
   if (isUnclear || readings === undefined || isLeft) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The target of the request is malformed.' })

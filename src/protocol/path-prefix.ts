@@ -41,14 +41,17 @@ const READINGS: readonly ((path: string) => string)[] = [
  * @returns the path itself first; `undefined` where there are too many to be worth the time
  */
 export function listReadings(path: string): readonly string[] | undefined {
-  if (PLAIN.test(path)) return [path]
-  if (path.length > LONGEST) return undefined
-  const readings = [path]
+  return PLAIN.test(path) ? [path] : addReadings([path])
+}
+
+/** Adds to some paths every other reading of them. @returns `undefined` where there are more than `most` */
+function addReadings(readings: string[], most = MOST): readonly string[] | undefined {
+  if (readings.length > most || readings.some((path) => path.length > LONGEST)) return undefined
   for (let i = 0; i < readings.length; i++) {
     for (const read of READINGS) {
       const reading = read(readings[i]!) || '/'
       if (readings.includes(reading)) continue
-      if (readings.length === MOST) return undefined
+      if (readings.length === most) return undefined
       readings.push(reading)
     }
   }
@@ -85,13 +88,35 @@ export function placeTarget(target: string, prefix: string): Placement {
   if (!hasKnownForm(toOriginForm(target))) return 'unclear'
   const path = pathOfTarget(target)
   if (measurePrefix(path, prefix) !== undefined) return 'inside'
-  const readings = listReadings(path)
-  if (readings === undefined) return 'unclear'
-  const folded = decodeEscapes(prefix).toLowerCase()
-  // Letter case does not tell paths apart in Express and Connect. Escapes stay: a router takes "a%2Fb" for one segment.
-  const isBelow = (reading: string): boolean =>
-    measurePrefix(reading.toLowerCase(), folded, (segment) => segment !== '') !== undefined
-  return readings.some(isBelow) ? 'unclear' : 'outside'
+  return mayBeBelow(listReadings(path), decodeEscapes(prefix).toLowerCase()) ? 'unclear' : 'outside'
+}
+
+/**
+ * Whether a program may find a path below a prefix, also behind one that strips the first part of the prefix or puts a path of its
+ * own before the target: `/a/../b` is then `/../b`, which is `/b`, or `/c/../b`.
+ * @param readings `undefined` for too many
+ * @param prefix in lower case. Escapes stay in paths: a router takes "a%2Fb" for one segment
+ * @param most how many readings are looked at, these and those of what is left of them
+ */
+function mayBeBelow(readings: readonly string[] | undefined, prefix: string, most = MOST): boolean {
+  if (readings === undefined) return true
+  const mayReturn = (path: string): boolean => prefix.includes('/:') || `${path}/`.includes(`${prefix}/`)
+  // Letter case does not tell paths apart in Express and Connect.
+  const folded = readings.map((path) => path.toLowerCase())
+  if (folded.some((path) => lengthBelow(path, prefix) !== undefined || (mayReturn(path) && climbs(path)))) return true
+  const end = prefix.indexOf('/', 1)
+  if (end < 0 || readings.length === 1) return false
+  const stripped = folded.flatMap((path) => {
+    const length = lengthBelow(path, prefix.slice(0, end))
+    return length === undefined ? [] : [path.slice(length)]
+  })
+  const left = most - readings.length
+  return mayBeBelow(addReadings([...new Set(stripped)], left), prefix.slice(end), left)
+}
+
+/** As {@link measurePrefix}, where every segment but an empty one may stand for a name. */
+function lengthBelow(path: string, prefix: string): number | undefined {
+  return measurePrefix(path, prefix, (segment) => segment !== '')
 }
 
 /**

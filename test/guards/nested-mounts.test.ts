@@ -52,6 +52,26 @@ describe('a guard whose prefix is below another mount', () => {
   })
 })
 
+describe('a guard before a proxy that changes the path', () => {
+  it('refuses what dots lead out of the part that the proxy strips (RFC 3986 §5.2.4)', async () => {
+    const targets = ['/v1/../secret', '/v1/..%2fsecret', '/v1/x/../../secret', '/v1/\\host/secret', '/v1/../other']
+    expect(await ask(mount('/v1/secret', guard()), targets)).toEqual([
+      '400 /v1/../secret',
+      '400 /v1/..%2fsecret',
+      '400 /v1/x/../../secret',
+      '400 /v1/\\host/secret',
+      '200 /v1/../other',
+    ])
+  })
+
+  it('refuses what dots lead out of the root, to the path that the proxy adds', async () => {
+    const targets = ['/../v1/secret', '/%2e%2e/v1/secret', '/x/../y']
+    const expected = ['400 /../v1/secret', '400 /%2e%2e/v1/secret', '200 /x/../y']
+    expect(await ask(mount('/secret', guard()), targets)).toEqual(expected)
+    expect(await ask(guardOfSecret(), targets)).toEqual(expected)
+  })
+})
+
 describe('a guard below a prefix with a name', () => {
   it('takes an escaped slash for a part of the segment, as routers do', async () => {
     const targets = ['/a%2fb/secret', '/a%5Cb/secret', '/a%252fb/secret/x', '/x/a%2fb/secret']

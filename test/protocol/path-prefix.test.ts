@@ -84,6 +84,36 @@ describe('placeTarget', () => {
     expect(placeTarget(target, prefix)).toBe(placement)
   })
 
+  it.each([
+    // "/v1" is stripped, and "/../api/x" is "/api/x" for what comes then.
+    ['/v1/../api/x', '/v1/api', 'unclear'],
+    ['/v1/%2e%2e/api/x', '/v1/api', 'unclear'],
+    ['/v1/..%2fapi/x', '/v1/api', 'unclear'],
+    ['/v1/..;/api/x', '/v1/api', 'unclear'],
+    ['/%76%31/y/../../api/x', '/v1/api', 'unclear'],
+    ['/v1/../API/x', '/v1/api', 'unclear'],
+    ['/v1/\\host/api/x', '/v1/api', 'unclear'],
+    ['/v1//host/api/x', '/v1/api', 'unclear'],
+    ['/v1/../v2/users/api/x', '/v1/users/api', 'unclear'],
+    ['/v1/../users/api/x', '/v1/users/api', 'unclear'],
+    ['/v1/users/../api/x', '/v1/users/api', 'unclear'],
+    ['/t/acme/../api/x', '/t/:tenant/api', 'unclear'],
+    // "/v1" is put before the target, and "/v1/../v1/api/x" is "/v1/api/x".
+    ['/../v1/api/x', '/api', 'unclear'],
+    ['/x/..%2f../v1/api', '/api', 'unclear'],
+    ['/v1/../base/api/x', '/v1/api', 'unclear'],
+    ['/v1/../base/acme/x', '/v1/:tenant', 'unclear'],
+    ['/v1/y/../z', '/v1/api', 'outside'],
+    ['/v1/../z', '/v1/api', 'outside'],
+    ['/v1/z%20y', '/v1/api', 'outside'],
+    ['/../z', '/api', 'outside'],
+    ['/v2/../api/x', '/v1/api', 'outside'],
+    ['/v1', '/v1/api', 'outside'],
+    ['/v1;y', '/v1/api', 'outside'],
+  ] as const)('finds %j, behind a program that strips or adds a path, below %j: %s', (target, prefix, placement) => {
+    expect(placeTarget(target, prefix)).toBe(placement)
+  })
+
   it('finds every spelling inside or unclear, and nothing else', () => {
     for (const prefix of ['/api', '/v1/api', '/:version/api']) {
       const spelled = prefix.replace(':version', 'v1')
