@@ -129,15 +129,31 @@ export function parseStored(resource: StoredResource): JsonValue | undefined {
 }
 
 const MAX_SIZE = 16 * 1024
+/** Bytes of documents in each of the two maps. A value takes up to 21 times as much memory as its JSON text. */
+const MOST = 512 * 1024
+/** Counted for a document beside its text. */
+const OVERHEAD = 64
 
-/** Documents that a patch has made, by the state that holds them: the next patch of that state does not parse them again. */
-const documents = new WeakMap<StoredResource, JsonValue>()
+/**
+ * Documents that a patch has made, by the state that holds them: the next patch of that state does not parse them again.
+ * The older map is forgotten when the younger one is full.
+ */
+let young = new WeakMap<StoredResource, JsonValue>()
+let old = new WeakMap<StoredResource, JsonValue>()
+let used = 0
 
 export function rememberDocument(resource: StoredResource, value: JsonValue): void {
-  if (resource.size <= MAX_SIZE) documents.set(resource, value)
+  if (resource.size > MAX_SIZE) return
+  used += OVERHEAD + resource.size
+  if (used > MOST) {
+    old = young
+    young = new WeakMap()
+    used = OVERHEAD + resource.size
+  }
+  young.set(resource, value)
 }
 
-/** The parsed content of a state, if a patch made that very state. Shared: never change it. */
+/** The parsed content of a state, if a patch made that very state not long ago. Shared: never change it. */
 export function recallDocument(resource: StoredResource): JsonValue | undefined {
-  return documents.get(resource)
+  return young.get(resource) ?? old.get(resource)
 }

@@ -60,14 +60,20 @@ export function createNonces(realm: string, lifetime: number, shared?: SharedNon
     return createHmac('sha256', key).update(context).update(body).digest().subarray(0, PROOF)
   }
 
-  /** When a nonce was made, in milliseconds since the epoch; `undefined` for one that was not made with the key. */
-  function readTime(nonce: string): number | undefined {
-    if (!FORM.test(nonce)) return undefined
-    const bytes = Buffer.from(nonce, 'base64url')
+  /**
+   * A nonce, and when it was made, in milliseconds since the epoch; `undefined` for one that was not made with the key.
+   * @returns the nonce as a text of its own: one that is cut out of a field keeps all of the field in memory
+   */
+  function readNonce(text: string): { nonce: string; time: number } | undefined {
+    if (!FORM.test(text)) return undefined
+    const bytes = Buffer.from(text, 'base64url')
+    const nonce = bytes.toString('base64url')
     // The last character has bits to spare: another spelling would be another nonce with counts of its own.
-    if (bytes.toString('base64url') !== nonce) return undefined
+    if (nonce !== text) return undefined
     const body = bytes.subarray(0, TIME + RANDOM)
-    return timingSafeEqual(prove(body), bytes.subarray(TIME + RANDOM)) ? body.readUIntBE(0, TIME) : undefined
+    return timingSafeEqual(prove(body), bytes.subarray(TIME + RANDOM))
+      ? { nonce, time: body.readUIntBE(0, TIME) }
+      : undefined
   }
 
   return {
@@ -76,9 +82,10 @@ export function createNonces(realm: string, lifetime: number, shared?: SharedNon
       body.writeUIntBE(now(), 0, TIME)
       return Buffer.concat([body, prove(body)]).toString('base64url')
     },
-    claim(nonce, count) {
-      const time = readTime(nonce)
-      if (time === undefined || !isWithin(time - TOLERANCE, lifetime + TOLERANCE, now())) return false
+    claim(text, count) {
+      const read = readNonce(text)
+      if (read === undefined || !isWithin(read.time - TOLERANCE, lifetime + TOLERANCE, now())) return false
+      const { nonce, time } = read
       return shared === undefined ? counts(nonce, count, time) : shared.claim(nonce, count, time + lifetime + TOLERANCE)
     },
   }

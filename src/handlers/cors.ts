@@ -11,8 +11,9 @@ import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import type { Method } from '../protocol/request-line.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 
-/** The most origins whose fields are kept ready. */
+/** The most origins whose fields are kept ready, and the most characters of one: a scheme, a host of 253 and a port. */
 const REMEMBERED = 1000
+const LONGEST = 300
 
 export interface Cors {
   /**
@@ -60,7 +61,8 @@ export function createCors(options: CorsOptions): Cors {
     let grant = grants.get(origin)
     if (grant === undefined) {
       grant = createGrant(origin)
-      // A function may allow any number of origins.
+      // A function or a pattern may allow any number of origins, as long as clients like.
+      if (origin.length > LONGEST) return grant
       if (grants.size >= REMEMBERED) grants.clear()
       grants.set(origin, grant)
     }

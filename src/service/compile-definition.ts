@@ -105,33 +105,33 @@ export function compileDescription(
 }
 
 /**
- * The states of the description by the mount that its `servers` name. The last one is kept: a host may mount a service
- * at any number of paths.
+ * The states of the description by the mount that its `servers` name. It is written once; for each mount the bytes are joined, and
+ * those for the last one are kept: a host may mount a service at any number of paths, which clients choose where one has a parameter.
  */
 function createStates(
   path: string,
   describe: () => Promise<JsonObject>,
   namesMount: boolean,
 ): (mount: string) => MaybePromise<StoredResource> {
-  let description: MaybePromise<JsonObject> | undefined
+  let description: MaybePromise<Written> | undefined
   let last: { readonly mount: string; readonly state: StoredResource } | undefined
-  const makeState = (description: JsonObject, mount: string): StoredResource => {
-    const servers = namesMount ? { servers: [{ url: mount === '' ? '/' : mount }] } : {}
-    const body = Buffer.from(JSON.stringify({ ...description, ...servers }))
-    const state = {
-      path,
-      version: hash('sha256', body, 'base64url').slice(0, 27),
-      contentType: 'application/json',
-      size: body.length,
-      body,
-    }
+  const makeState = ({ text, digest }: Written, mount: string): StoredResource => {
+    const servers = namesMount ? `,"servers":${JSON.stringify([{ url: mount === '' ? '/' : mount }])}` : ''
+    const body = Buffer.concat([text, Buffer.from(`${servers}}`)])
+    const version = hash('sha256', digest + servers, 'base64url').slice(0, 27)
+    const state = { path, version, contentType: 'application/json', size: body.length, body }
     last = { mount, state }
     return state
+  }
+  const write = ({ servers, ...others }: JsonObject): Written => {
+    // Without the brace at its end.
+    const text = Buffer.from(JSON.stringify(namesMount ? others : { ...others, servers })).subarray(0, -1)
+    return { text, digest: hash('sha256', text, 'base64url') }
   }
   return (mount) => {
     if (last?.mount === mount) return last.state
     if (description === undefined) {
-      const pending = describe().then((made) => (description = made))
+      const pending = describe().then((made) => (description = write(made)))
       description = pending
       // The next request tries again.
       pending.catch(() => {
@@ -140,6 +140,12 @@ function createStates(
     }
     return isPromise(description) ? description.then((made) => makeState(made, mount)) : makeState(description, mount)
   }
+}
+
+/** A description as text, up to what depends on the mount. */
+interface Written {
+  readonly text: Uint8Array
+  readonly digest: string
 }
 
 /** A store that has one resource, and takes no other. */

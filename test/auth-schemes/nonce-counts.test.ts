@@ -1,6 +1,9 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createNonceCounts, createNonces } from '../../src/auth-schemes/nonces.ts'
+import { MEASURED } from '../support/measured.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -134,4 +137,21 @@ describe('createNonces', () => {
     expect(nonces.claim(nonces.create(), 1)).toBe(true)
     expect([nonces.claim(made[0]!, 3), nonces.claim(made[1]!, 2)]).toEqual([false, true])
   })
+})
+
+it('a nonce whose counts are kept does not keep the field that it came in', MEASURED, () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const nonces = createNonces('api', 60_000)
+  const claim = (): unknown => {
+    const field = Buffer.from(`nonce="${nonces.create()}", ${'x'.repeat(50_000)}`).toString()
+    return nonces.claim(field.slice(7, 50), 1)
+  }
+  expect(claim()).toBe(true)
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  for (let i = 0; i < 200; i++) claim()
+  collectGarbage()
+  // All fields together have 10 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(2_000_000)
 })

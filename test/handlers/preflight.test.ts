@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
@@ -6,6 +8,7 @@ import { conditional } from '../../src/handlers/conditional.ts'
 import { type CorsOptions, type PreflightOptions, preflight } from '../../src/handlers/preflight.ts'
 import { range } from '../../src/handlers/range.ts'
 import type { Answer } from '../support/answer.ts'
+import { MEASURED } from '../support/measured.ts'
 import { ask, type Fields, HOSTS, listen, type Send, serve } from './serve.ts'
 
 const GOOD = 'https://app.test'
@@ -412,4 +415,21 @@ describe('preflight', () => {
     app.use((_req, res) => void res.vary('Accept').send('x'))
     expect((await (await serve(app))('GET', '/')).field('vary')).toBe('Origin, Accept')
   })
+})
+
+it('keeps no origin that is longer than those of browsers, where a pattern allows any', MEASURED, async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const piece = preflight({ origins: 'https://*.a.test', methods: ['GET'] })
+  const send = await serve((req, res) => piece(req, res, () => res.end()))
+  const long = 'x'.repeat(14_000)
+  const ask = async (i: number) => (await send('GET', '/', { Origin: `https://${long}${i}.a.test` })).status
+  const statuses = new Set([await ask(0)])
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  for (let i = 1; i <= 400; i++) statuses.add(await ask(i))
+  collectGarbage()
+  expect([...statuses]).toEqual([200])
+  // All origins together have 5.6 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(2_500_000)
 })

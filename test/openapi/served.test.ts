@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { openapi } from '../../src/openapi.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -72,6 +73,22 @@ describe('the option openapi', () => {
     for (const mount of ['/api', '/v2', '/api']) {
       const { body } = await host.send({ path: `${mount}/openapi.json` })
       expect(JSON.parse(body.toString()).servers).toEqual([{ url: mount }])
+    }
+  })
+
+  it('is written once, however many mounts clients choose below a parameter, and each has a tag of its own', async () => {
+    const host = await runServer(createServer(mount('/t/:tenant', createResourceService(memoryStore(), OPTIONS))))
+    closeAfterTest(() => host.close())
+    const stringify = vi.spyOn(JSON, 'stringify')
+    try {
+      const tags: (string | undefined)[] = []
+      for (const tenant of ['a', 'b', 'a', 'c'])
+        tags.push((await host.send({ path: `/t/${tenant}/openapi.json` })).field('etag'))
+      expect(tags[2]).toBe(tags[0])
+      expect(new Set(tags).size).toBe(3)
+      expect(stringify.mock.calls.filter(([value]) => value?.paths !== undefined)).toHaveLength(1)
+    } finally {
+      stringify.mockRestore()
     }
   })
 
