@@ -35,18 +35,11 @@ const RANDOM = 10
 const PROOF = 16
 const FORM = /^[\w-]{43}$/
 
-/** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
-interface Nonces {
-  create(): string
-  /**
-   * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
-   * @returns false for a nonce that is too old or was not made with the key, and for a count that has been taken, or may have been
-   */
-  claim(nonce: string, count: number): MaybePromise<boolean>
-}
-
-/** @param lifetime milliseconds for which a nonce is good */
-export function createNonces(realm: string, lifetime: number, shared?: SharedNonces): Nonces {
+/**
+ * Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it.
+ * @param lifetime milliseconds for which a nonce is good
+ */
+export function createNonces(realm: string, lifetime: number, shared?: SharedNonces) {
   const context = `http-resource-service digest nonce ${realm}`
   let key = shared && Uint8Array.from(shared.key)
   // A nonce must not become young once more when the local clock is put back: its counts may be forgotten. Processes that
@@ -71,12 +64,16 @@ export function createNonces(realm: string, lifetime: number, shared?: SharedNon
   }
 
   return {
-    create() {
+    create(): string {
       const body = randomBytes(TIME + RANDOM)
       body.writeUIntBE(now(), 0, TIME)
       return Buffer.concat([body, prove(body)]).toString('base64url')
     },
-    claim(nonce, count) {
+    /**
+     * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
+     * @returns false for a nonce that is too old or was not made with the key, and for a count that has been taken, or may have been
+     */
+    claim(nonce: string, count: number): MaybePromise<boolean> {
       const time = readTime(nonce)
       if (time === undefined || !isWithin(time - TOLERANCE, lifetime + TOLERANCE, now())) return false
       return shared === undefined ? counts(nonce, count, time) : shared.claim(nonce, count, time + lifetime + TOLERANCE)
