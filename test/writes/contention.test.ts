@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
 import { patch } from '../../src/handlers/patch.ts'
@@ -9,6 +9,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { listenForTest } from '../support/listen.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildServiceProgram, type ServiceProgram } from '../support/processes.ts'
 import type { StorePlace } from '../support/sql-stores.ts'
@@ -223,13 +224,7 @@ describe('patch, the standalone middleware, with 32 clients (issue 17.6)', () =>
       if (req.method === 'PATCH') piece(req, res)
       else res.end(JSON.stringify(current.document))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closing.push(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    await claimNoneRefused(createClient(), [(server.address() as AddressInfo).port], '/doc')
+    await claimNoneRefused(createClient(), [await listenForTest(server)], '/doc')
   })
 })
 

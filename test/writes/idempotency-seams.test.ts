@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
 import { HttpError } from '../../src/core/errors.ts'
@@ -12,6 +11,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
 import { startHost } from '../support/hosts.ts'
+import { listenForTest } from '../support/listen.ts'
 import { jsonOf, MERGE_PATCH, type SendOptions, send, startService, type Target, USER } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
@@ -83,10 +83,8 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
     const service = createResourceService(store, { resources })
     const [a, b] = [mount('/a', service), mount('/b', service)]
     const server = createServer((req, res) => (req.url!.startsWith('/a/') ? a(req, res) : b(req, res)))
-    server.listen(0, '127.0.0.1')
-    closers.push(service.close, () => server.close())
-    await once(server, 'listening')
-    const target = { port: (server.address() as AddressInfo).port }
+    closers.push(service.close)
+    const target = { port: await listenForTest(server) }
     expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', undefined])
     expect(seen(await create(target, '/b/users'))).toEqual([201, '/b/users/2', undefined])
     expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', '?1'])
@@ -104,10 +102,8 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
       const path = req.url!.replace(/^\/public/, '')
       const answer = await target.send(req.method!, path, { fields, body: Buffer.concat(chunks) })
       res.writeHead(answer.status, answer.fields.flat()).end(answer.body)
-    }).listen(0, '127.0.0.1')
-    closers.push(() => proxy.close())
-    await once(proxy, 'listening')
-    const { port } = proxy.address() as AddressInfo
+    })
+    const port = await listenForTest(proxy)
     expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', undefined])
     expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', '?1'])
     expect(seen(await create(target))).toEqual([201, '/users/1', '?1'])
