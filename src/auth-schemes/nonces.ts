@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { RECORD, type ValueRule } from '../core/option-values.ts'
-import { createForwardClock, isWithin } from '../core/time.ts'
+import { createForwardClock, isWithin, localTime } from '../core/time.ts'
 
 /** Nonces that several processes take from each other. */
 export interface SharedNonces {
@@ -35,23 +35,16 @@ const RANDOM = 10
 const PROOF = 16
 const FORM = /^[\w-]{43}$/
 
-/** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
-interface Nonces {
-  create(): string
-  /**
-   * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
-   * @returns false for a nonce that is too old or was not made with the key, and for a count that has been taken, or may have been
-   */
-  claim(nonce: string, count: number): MaybePromise<boolean>
-}
-
-/** @param lifetime milliseconds for which a nonce is good */
-export function createNonces(realm: string, lifetime: number, shared?: SharedNonces): Nonces {
+/**
+ * Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it.
+ * @param lifetime milliseconds for which a nonce is good
+ */
+export function createNonces(realm: string, lifetime: number, shared?: SharedNonces) {
   const context = `http-resource-service digest nonce ${realm}`
   let key = shared && Uint8Array.from(shared.key)
   // A nonce must not become young once more when the local clock is put back: its counts may be forgotten. Processes that
   // share nonces have no other clock in common.
-  const now = shared === undefined ? createForwardClock(() => Date.now()).now : () => Date.now()
+  const now = shared === undefined ? createForwardClock(localTime).now : localTime
   const counts = createNonceCounts(MAX_NONCES, lifetime, now)
 
   function prove(body: Buffer): Buffer {
@@ -77,12 +70,16 @@ export function createNonces(realm: string, lifetime: number, shared?: SharedNon
   }
 
   return {
-    create() {
+    create(): string {
       const body = randomBytes(TIME + RANDOM)
       body.writeUIntBE(now(), 0, TIME)
       return Buffer.concat([body, prove(body)]).toString('base64url')
     },
-    claim(text, count) {
+    /**
+     * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
+     * @returns false for a nonce that is too old or was not made with the key, and for a count that has been taken, or may have been
+     */
+    claim(text: string, count: number): MaybePromise<boolean> {
       const read = readNonce(text)
       if (read === undefined || !isWithin(read.time - TOLERANCE, lifetime + TOLERANCE, now())) return false
       const { nonce, time } = read

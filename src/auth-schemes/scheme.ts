@@ -113,31 +113,25 @@ export function oncePerRequest(authenticate: AuthScheme['authenticate']): AuthSc
   }
 }
 
-/** What has been verified, by the exact credentials. Bounded; what has long not been asked for goes first. */
-interface Memory<Value> {
-  /** The key of credentials: their SHA-256, so that nothing which could be replayed stays in memory. */
-  keyOf(credentials: string): string
-  get(key: string): Value | undefined
-  set(key: string, value: Value): void
-}
-
 /**
- * Makes a memory for at least `limit / 2` and at most `limit` entries.
+ * What has been verified, by the exact credentials: at least `limit / 2` and at most `limit` entries. What has long not been
+ * asked for goes first.
  * @param lifetime milliseconds for which an entry counts; with 0 for either nothing is hashed or kept
  */
-export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY): Memory<Value> {
+export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY) {
   type Entry = { readonly value: Value; readonly since: number }
   const isOff = limit === 0 || lifetime === 0
   // Half of the limit counts, and that is one entry at least.
   const entries = createGenerations<string, Entry>(isOff ? 0 : Math.max(2, limit))
 
   return {
-    keyOf: (credentials) => (isOff ? '' : hash('sha256', credentials, 'base64')),
-    get(key) {
+    /** The key of credentials: their SHA-256, so that nothing which could be replayed stays in memory. */
+    keyOf: (credentials: string): string => (isOff ? '' : hash('sha256', credentials, 'base64')),
+    get(key: string): Value | undefined {
       const entry = entries.get(key)
       return entry !== undefined && isWithin(entry.since, lifetime) ? entry.value : undefined
     },
-    set: (key, value) => entries.set(key, { value, since: Date.now() }, 1),
+    set: (key: string, value: Value): void => entries.set(key, { value, since: Date.now() }, 1),
   }
 }
 

@@ -15,7 +15,7 @@ import { pause, type RequestOptions, readRetryAfter, type Send, type Target } fr
 export interface ClientContext {
   readonly base: string
   readonly send: Send
-  readonly cache: TagCache
+  readonly cache: ReturnType<typeof createTagCache>
   /** `undefined`: that of `createPatch`. */
   readonly prefer: 'merge' | 'json' | undefined
   readonly maxAttempts: number
@@ -84,28 +84,24 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
   return reading.catch(throwAfterWrite)
 }
 
-/** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */
-interface TagCache {
-  /** The answer to send If-None-Match for. */
-  find(url: string): Answer | undefined
-  keep(answer: Answer): void
-  forget(url: string): void
-}
-
-/** @param size the most answers that are kept */
-export function createTagCache(size: number): TagCache {
+/**
+ * Answers by URL, so that what has not changed is not sent again (304). The oldest go first.
+ * @param size the most answers that are kept
+ */
+export function createTagCache(size: number) {
   /** The longest content that is kept, in characters. */
   const maxLength = 100_000
   const answers = new Map<string, Answer>()
   return {
-    find: (url) => answers.get(url),
-    keep(answer) {
+    /** The answer to send If-None-Match for. */
+    find: (url: string): Answer | undefined => answers.get(url),
+    keep(answer: Answer): void {
       answers.delete(answer.url)
       if (!answer.headers.get('etag') || answer.text.length > maxLength) return
       answers.set(answer.url, answer)
       if (answers.size > size) answers.delete(answers.keys().next().value!)
     },
-    forget: (url) => void answers.delete(url),
+    forget: (url: string): void => void answers.delete(url),
   }
 }
 

@@ -68,22 +68,10 @@ export interface Question {
 }
 
 /** A collection and the index under which it is asked. */
-interface QueriedList {
-  /** Writes members whose content is their values, under the names 1, 2, 3 and so on, or under their own. */
-  fill(members: readonly IndexedValues[] | Readonly<Record<string, IndexedValues>>): Promise<void>
-  /** A page, as soon as the members that are there already are indexed. */
-  ask(question?: Question): Promise<Page>
-  /** A page, or nothing while the store says that it is indexing. */
-  tryAsk(question?: Question): Promise<Page | undefined>
-  /** The names of all members that a question finds, page by page; `between` runs after each page but the last. */
-  walkNames(question: Question, between?: (page: number) => unknown): Promise<string[]>
-  /** Fails unless a question finds these members, in this order, in one page and in many. */
-  claimFound(question: Question, expected: readonly (string | number)[], sentence: string): Promise<void>
-}
-
-export function listUnder(store: ResourceStore, collection: string, index: CollectionIndex): QueriedList {
-  const self: QueriedList = {
-    async fill(members) {
+export function listUnder(store: ResourceStore, collection: string, index: CollectionIndex) {
+  return {
+    /** Writes members whose content is their values, under the names 1, 2, 3 and so on, or under their own. */
+    async fill(members: readonly IndexedValues[] | Readonly<Record<string, IndexedValues>>): Promise<void> {
       const name = (key: string) => (Array.isArray(members) ? Number(key) + 1 : key)
       await Promise.all(
         Object.entries(members).map(([key, values]) =>
@@ -91,15 +79,17 @@ export function listUnder(store: ResourceStore, collection: string, index: Colle
         ),
       )
     },
-    async ask(question) {
+    /** A page, as soon as the members that are there already are indexed. */
+    async ask(question?: Question): Promise<Page> {
       for (const end = Date.now() + INDEX_LIMIT; ; await sleep(5)) {
-        const page = await self.tryAsk(question)
+        const page = await this.tryAsk(question)
         if (page !== undefined) return page
         const late = 'A list with a query is still refused with 503: existing members are not indexed in time.'
         claim(Date.now() < end, late)
       }
     },
-    async tryAsk(question = {}) {
+    /** A page, or nothing while the store says that it is indexing. */
+    async tryAsk(question: Question = {}): Promise<Page | undefined> {
       const { limit = 100, after, hidden = false } = question
       try {
         const page = await store.list(collection, { limit, after, hidden, query: createQuery(index, question) })
@@ -111,20 +101,21 @@ export function listUnder(store: ResourceStore, collection: string, index: Colle
         return undefined
       }
     },
-    async walkNames(question, between) {
+    /** The names of all members that a question finds, page by page; `between` runs after each page but the last. */
+    async walkNames(question: Question, between?: (page: number) => unknown): Promise<string[]> {
       const names: string[] = []
-      for await (const { items } of walk((after) => self.ask({ ...question, after }), between))
+      for await (const { items } of walk((after) => this.ask({ ...question, after }), between))
         names.push(...items.map(nameOf))
       return names
     },
-    async claimFound(question, expected, sentence) {
+    /** Fails unless a question finds these members, in this order, in one page and in many. */
+    async claimFound(question: Question, expected: readonly (string | number)[], sentence: string): Promise<void> {
       for (const limit of [100, 3, 1]) {
-        const names = await self.walkNames({ ...question, limit })
+        const names = await this.walkNames({ ...question, limit })
         claimEqual(names, expected.map(String), `${sentence} (pages of ${limit})`)
       }
     },
   }
-  return self
 }
 
 export function createQuery(index: CollectionIndex, { where = [], order = [], count = false }: Question): ListQuery {

@@ -42,14 +42,6 @@ interface OpenFile {
   isUsed: boolean
 }
 
-export interface OpenFiles {
-  /** Opens a file, or shares it with the readers that have it. `release` follows in any case. */
-  acquire(name: string): OpenFile | Promise<OpenFile>
-  release(file: OpenFile): void
-  /** A file that is removed: it is closed as soon as its last reader has released it. */
-  forget(name: string): void
-}
-
 /** Files that stay open without a reader. A further file is closed by its last reader. */
 const MOST = 64
 /** Milliseconds between two looks: a file stays open for one to two of them after its last use. */
@@ -63,7 +55,7 @@ const openDescriptor = promisify(open)
  * @param flags as `fs.open` takes them
  * @param inTurn limits how many files are opened at a time
  */
-export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
+export function createOpenFiles(flags: number, inTurn: InTurn) {
   const shared = new Map<string, OpenFile>()
   let timer: NodeJS.Timeout | undefined
 
@@ -103,17 +95,19 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
   }
 
   return {
-    acquire(name) {
+    /** Opens a file, or shares it with the readers that have it. `release` follows in any case. */
+    acquire(name: string): OpenFile | Promise<OpenFile> {
       const file = shared.get(name)
       return file === undefined ? inTurn(() => openFile(name)) : share(file)
     },
 
-    release(file) {
+    release(file: OpenFile): void {
       file.readers--
       if (file.readers === 0 && shared.get(file.name) !== file) drop(file)
     },
 
-    forget(name) {
+    /** A file that is removed: it is closed as soon as its last reader has released it. */
+    forget(name: string): void {
       const file = shared.get(name)
       if (file !== undefined) drop(file)
     },

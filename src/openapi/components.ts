@@ -5,30 +5,27 @@ type Section = (typeof SECTIONS)[number]
 
 const REFERENCE = /"#\/components\/(\w+)\/([\w.-]+)/g
 
-/** What several parts of a description share. */
-export interface Components {
-  /** Adds a component, unless it is there. @returns the reference to it */
-  add(section: Section, name: string, value: JsonObject): JsonObject
-  /** The schema that a reference names. */
-  find(reference: string): JsonObject | undefined
-  /**
-   * The components that are referred to, sorted by name; empty sections are left out.
-   * @param root where references begin
-   */
-  toJson(root: JsonValue): JsonObject
-}
+export type Components = ReturnType<typeof createComponents>
 
-export function createComponents(): Components {
+/** What several parts of a description share. */
+export function createComponents() {
   const sections = new Map<Section, Map<string, JsonObject>>()
   return {
-    add(section, name, value) {
+    /** Adds a component, unless it is there. @returns the reference to it */
+    add(section: Section, name: string, value: JsonObject): JsonObject {
       const known = sections.get(section) ?? new Map<string, JsonObject>()
       sections.set(section, known)
       if (!known.has(name)) known.set(name, value)
       return { $ref: `#/components/${section}/${name}` }
     },
-    find: (reference) => sections.get('schemas')?.get(reference.replace('#/components/schemas/', '')),
-    toJson(root) {
+    /** The schema that a reference names. */
+    find: (reference: string): JsonObject | undefined =>
+      sections.get('schemas')?.get(reference.replace('#/components/schemas/', '')),
+    /**
+     * The components that are referred to, sorted by name; empty sections are left out.
+     * @param root where references begin
+     */
+    toJson(root: JsonValue): JsonObject {
       const used = new Set<string>()
       const follow = (value: JsonValue): void => {
         for (const [, section, name] of JSON.stringify(value).matchAll(REFERENCE)) {

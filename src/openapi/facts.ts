@@ -18,12 +18,13 @@ interface ContentFacts {
 }
 
 /** What a description takes over from a route as it is: what the resource is, some of its rules, and of its answers. */
-type Identity = 'kind' | 'definition' | 'documentation' | 'schema' | 'types'
-type Rules = 'createsByPut' | 'deletion' | 'hasParent' | 'needsDigests' | 'preconditions' | 'storedHeaders'
-type Answers = 'accept' | 'deleteResponse' | 'offers' | 'putResponse'
+const IDENTITY = ['kind', 'definition', 'documentation', 'schema', 'types'] as const
+const RULES = ['createsByPut', 'deletion', 'hasParent', 'needsDigests', 'preconditions', 'storedHeaders'] as const
+const ANSWERS = ['accept', 'deleteResponse', 'offers', 'putResponse'] as const
+type Kept = (typeof IDENTITY | typeof RULES | typeof ANSWERS)[number]
 
 /** A route in the words of its description. No other file of this folder reads a route. */
-export interface Facts extends Pick<Route, Identity | Rules | Answers> {
+export interface Facts extends Pick<Route, Kept> {
   readonly pattern: string
   readonly methods: readonly DescribedMethod[]
   readonly content: Readonly<Partial<Record<DescribedMethod, ContentFacts>>>
@@ -95,19 +96,14 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     const isForm = rule.types.includes('multipart/form-data')
     content[method] = { types: rule.types, isLimited: isLimited || isForm || context.store.stage === undefined }
   }
-  const { types } = route
+  const kept = [...IDENTITY, ...RULES, ...ANSWERS].map((name) => [name, route[name]])
   const isJson = collection === undefined ? route.isJson : collection.content === 'json'
   return {
+    ...(Object.fromEntries(kept) as Pick<Route, Kept>),
     pattern,
-    kind,
-    definition: route.definition,
-    documentation: route.documentation,
-    schema: route.schema,
     methods,
     content,
-    json: isJson ? 'all' : types.some(includesJson) ? 'some' : 'none',
-    types,
-    offers: route.offers,
+    json: isJson ? 'all' : route.types.some(includesJson) ? 'some' : 'none',
     ids: owner?.ids ?? 'string',
     names: findNames(view, route),
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
@@ -119,17 +115,9 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     acceptsItems: collection?.create === 'accepted',
     redirects: context.store.supports?.redirects === true && !route.showsWork,
     showsWork: route.showsWork || collection?.create === 'accepted',
-    createsByPut: route.createsByPut,
     restoresByPut: kind === 'item' && deletion === 'soft',
-    accept: route.accept,
-    putResponse: route.putResponse,
-    deletion,
     mayBeQueued: context.work !== undefined,
-    deleteResponse: route.deleteResponse,
     remembersRemoval: !['singleton', 'description', 'operation'].includes(kind) && route.retention !== 0,
-    hasParent: route.hasParent,
-    preconditions: route.preconditions,
-    needsDigests: route.needsDigests,
     createsBesideOthers: createsBesideOthers(route),
     changesContent: route.beforeWrite !== undefined,
     hooksMayRefuse: {
@@ -144,7 +132,6 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     scope: route.indexing?.scope === undefined ? 'none' : (route.indexing.declaredScope ?? 'unknown'),
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',
-    storedHeaders: route.storedHeaders,
     credentials: route.credentials ?? view.credentials,
   }
 }

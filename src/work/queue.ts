@@ -57,37 +57,10 @@ export const LEASE = 10_000
  */
 const LONGEST_WAIT = 600_000
 
-/** Accepted work as records in the store; several processes share it by compare-and-swap. */
-export interface WorkQueue {
-  /** The write that records new work, to be made in the same atomic step as what it belongs to. */
-  record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite
-  /**
-   * Finds work to be claimed; `undefined` when it is done, not due, or somebody else's, or the signal is aborted.
-   * @param maxAttempts after so many attempts the claim ends the work: it waits, to be sure that no other process does it
-   */
-  find(id: string, maxAttempts?: number, signal?: AbortSignal): Promise<ClaimedWork | undefined>
-  /** Claims what was found, also where it has done so and the answer has got lost. @returns whether this process has it */
-  claim(work: ClaimedWork): Promise<boolean>
-  /** Keeps a claim alive. @returns whether this process still has it */
-  renew(work: ClaimedWork): Promise<boolean>
-  /**
-   * Puts work back, to be tried again after a pause in milliseconds.
-   * @param counts how often it has been tried by now, where that is another number than when it was claimed
-   */
-  postpone(work: ClaimedWork, pause: number, counts?: Partial<Pick<WorkRecord, 'attempts' | 'spared'>>): Promise<void>
-  /** Forgets work that is done. */
-  finish(id: string): Promise<void>
-  /**
-   * Takes work back that has not been started.
-   * @param monitor goes in the same atomic step
-   * @returns whether that was so
-   */
-  withdraw(id: string, monitor: string): Promise<boolean>
-  /** Looks for work that is due. */
-  due(limit: number): Promise<DueWork>
-}
+export type WorkQueue = ReturnType<typeof createWorkQueue>
 
-export function createWorkQueue(store: ResourceStore, now: () => number): WorkQueue {
+/** Accepted work as records in the store; several processes share it by compare-and-swap. */
+export function createWorkQueue(store: ResourceStore, now: () => number) {
   const pathOf = (id: string): string => `${COLLECTION}/${id}`
   const contentOf = (record: WorkRecord) => ({ contentType: 'application/json', body: JSON.stringify(record) })
 
@@ -125,11 +98,20 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   const keep = (work: ClaimedWork): Promise<boolean> => replaceOwn(work, { ...work.record, notBefore: now() + LEASE })
 
   return {
-    record(id, work) {
+    /** The write that records new work, to be made in the same atomic step as what it belongs to. */
+    record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite {
       return { path: pathOf(id), content: contentOf({ ...work, attempts: 0, notBefore: 0 }) }
     },
 
-    async find(id, maxAttempts = Number.POSITIVE_INFINITY, signal) {
+    /**
+     * Finds work to be claimed; `undefined` when it is done, not due, or somebody else's, or the signal is aborted.
+     * @param maxAttempts after so many attempts the claim ends the work: it waits, to be sure that no other process does it
+     */
+    async find(
+      id: string,
+      maxAttempts: number = Number.POSITIVE_INFINITY,
+      signal?: AbortSignal,
+    ): Promise<ClaimedWork | undefined> {
       const found = await readDue(id)
       if (found === undefined) return undefined
       // A process with another clock may be at work on it: then it renews its claim meanwhile.
@@ -140,19 +122,35 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return { id, record, version: found.version }
     },
 
-    claim: keep,
-    renew: keep,
+    /** Claims what was found, also where it has done so and the answer has got lost. @returns whether this process has it */
+    claim: (work: ClaimedWork): Promise<boolean> => keep(work),
+    /** Keeps a claim alive. @returns whether this process still has it */
+    renew: (work: ClaimedWork): Promise<boolean> => keep(work),
 
-    async postpone(work, pause, counts) {
+    /**
+     * Puts work back, to be tried again after a pause in milliseconds.
+     * @param counts how often it has been tried by now, where that is another number than when it was claimed
+     */
+    async postpone(
+      work: ClaimedWork,
+      pause: number,
+      counts?: Partial<Pick<WorkRecord, 'attempts' | 'spared'>>,
+    ): Promise<void> {
       // No claim: a renewal that is under way finds it lost.
       await replaceOwn(work, { ...work.record, ...counts, claim: undefined, notBefore: now() + pause })
     },
 
-    async finish(id) {
+    /** Forgets work that is done. */
+    async finish(id: string): Promise<void> {
       await store.remove(pathOf(id), { ...ERASE, expect: 'any' })
     },
 
-    async withdraw(id, monitor) {
+    /**
+     * Takes work back that has not been started.
+     * @param monitor goes in the same atomic step
+     * @returns whether that was so
+     */
+    async withdraw(id: string, monitor: string): Promise<boolean> {
       const found = await readDue(id)
       if (found === undefined) return false
       const { attempts, spared = 0 } = found.record
@@ -163,7 +161,8 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return result.outcome === 'removed'
     },
 
-    async due(limit) {
+    /** Looks for work that is due. */
+    async due(limit: number): Promise<DueWork> {
       const ids: string[] = []
       let wait: number | undefined
       let unreadable: unknown

@@ -24,14 +24,6 @@ interface RunnerOptions {
   readonly maxAttempts: number
 }
 
-/** Does pieces of accepted work, beside other processes that do the same. */
-interface WorkRunner {
-  /** Does one piece of work now. @returns whether it was there to be done */
-  run(id: string): Promise<boolean>
-  /** Takes no more work and waits for what is running; work that does not heed the signal is left to its lease. */
-  close(): Promise<void>
-}
-
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
 /**
@@ -45,7 +37,8 @@ const CLOSE_TIMEOUT = 5_000
 /** How often a lease is renewed before it would run out. */
 const RENEWALS = 3
 
-export function createWorkRunner(options: RunnerOptions): WorkRunner {
+/** Does pieces of accepted work, beside other processes that do the same. */
+export function createWorkRunner(options: RunnerOptions) {
   const { queue, handler, announce, maxAttempts } = options
   const running = new Map<Promise<boolean>, AbortController>()
   let isClosing = false
@@ -132,7 +125,8 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   }
 
   return {
-    run(id) {
+    /** Does one piece of work now. @returns whether it was there to be done */
+    run(id: string): Promise<boolean> {
       if (isClosing) return Promise.resolve(false)
       const controller = new AbortController()
       const done = perform(id, controller).finally(() => running.delete(done))
@@ -140,7 +134,8 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
       return done
     },
 
-    async close() {
+    /** Takes no more work and waits for what is running; work that does not heed the signal is left to its lease. */
+    async close(): Promise<void> {
       isClosing = true
       for (const controller of running.values()) controller.abort(new Error('The service is closing.'))
       await waitAtMost(CLOSE_TIMEOUT, Promise.allSettled(running.keys()))

@@ -1,17 +1,9 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { closeAfterTest } from '../support/close-after-test.ts'
+import { listenForTest } from '../support/listen.ts'
 
 /** Starts a server that ends after the test. @returns its base URL */
 export async function start(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  closeAfterTest(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listenForTest(createServer(listener))}`
 }
 
 /** What a proxy does with an answer that is complete. */

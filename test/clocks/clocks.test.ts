@@ -5,6 +5,7 @@ import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildServiceProgram, type ServiceProgram } from '../support/processes.ts'
 import type { StorePlace } from '../support/sql-stores.ts'
@@ -21,21 +22,14 @@ interface Machine {
   send(method: string, path: string, options?: SendOptions): Promise<Answer>
 }
 
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
 /** @param createStore makes a store whose local clock is the given one */
 async function startMachine(time: number, createStore: (now: () => number) => ResourceStore): Promise<Machine> {
   const clock = { time }
   const now = () => clock.time
   const store = createStore(now)
   const target = await startService({ now }, store)
-  closing.push(
-    () => store.close?.(),
-    () => target.close(),
-  )
+  closeAfterTest(() => store.close?.())
+  closeAfterTest(() => target.close())
   return Object.assign(clock, { store, send: target.send })
 }
 
@@ -56,7 +50,7 @@ let prefixes = 0
 const pairs: Readonly<Record<string, (offset: number) => Promise<readonly [Machine, Machine]>>> = {
   async sqliteStore(offset) {
     const file = await createDatabaseFile()
-    closing.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     const create = (now: () => number) => sqliteStore(file.open(), { now, sweepInterval: 0 })
     return [await startMachine(NOON, create), await startMachine(NOON + offset, create)]
   },
@@ -140,7 +134,7 @@ describe('clocks of processes hours apart (RFC 9110 §8.8.2.2)', () => {
   const places: Readonly<Record<string, () => Promise<StorePlace>>> = {
     async sqliteStore() {
       const file = await createDatabaseFile()
-      closing.push(() => file.remove())
+      closeAfterTest(() => file.remove())
       return { kind: 'sqlite', file: file.path }
     },
     async postgresStore() {
@@ -152,7 +146,7 @@ describe('clocks of processes hours apart (RFC 9110 §8.8.2.2)', () => {
   it.each(Object.keys(places))('lose no update and give no wrong 304 on %s', async (name) => {
     const place = await places[name]!()
     const processes = [0, -3 * HOUR, 3 * HOUR].map((offset) => program.start(place, offset))
-    closing.push(() => Promise.all(processes.map((process) => process.kill())))
+    closeAfterTest(() => Promise.all(processes.map((process) => process.kill())))
     await Promise.all(processes.map((process) => process.told(1)))
     const machines = processes.map(({ lines }) => {
       const port = Number(lines[0])
@@ -174,7 +168,7 @@ describe('a clock that is set back', () => {
     memoryStore: async () => (now) => memoryStore({ now }),
     async sqliteStore() {
       const file = await createDatabaseFile()
-      closing.push(() => file.remove())
+      closeAfterTest(() => file.remove())
       return (now) => sqliteStore(file.open(), { now, sweepInterval: 0 })
     },
   }
@@ -196,7 +190,7 @@ describe('a clock that is set back', () => {
     async (name) => {
       const clock = { time: NOON }
       const store = (await stores[name]!())(() => clock.time)
-      closing.push(() => store.close?.())
+      closeAfterTest(() => store.close?.())
       for (const path of ['/other', '/a']) {
         await store.write(path, content('x'), { expect: 'any' })
         await store.remove(path, { expect: 'any', mode: 'erase' })
@@ -243,7 +237,7 @@ describe('the clock of a store whose machine was set back', () => {
 describe('sqliteStore with clocks hours apart', () => {
   it('dates no state like one whose row another process has swept', async () => {
     const file = await createDatabaseFile()
-    closing.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     const clock = { time: NOON }
     const behind = sqliteStore(file.open(), { now: () => clock.time, sweepInterval: 0 })
     const content = { contentType: 'text/plain', body: 'x' }
@@ -252,10 +246,8 @@ describe('sqliteStore with clocks hours apart', () => {
     await behind.remove('/a', { expect: 'any', mode: 'erase' })
     const handle = file.open()
     const ahead = sqliteStore(handle, { now: () => clock.time + 2 * HOUR, sweepInterval: 10 })
-    closing.push(
-      () => behind.close?.(),
-      () => ahead.close?.(),
-    )
+    closeAfterTest(() => behind.close?.())
+    closeAfterTest(() => ahead.close?.())
     const count = () => (handle.prepare('SELECT count(*) AS n FROM resource_states').get() as { n: number }).n
     for (const end = Date.now() + 10_000; count() > 0; await new Promise((resolve) => setTimeout(resolve, 10))) {
       expect(Date.now()).toBeLessThan(end)
@@ -267,13 +259,11 @@ describe('sqliteStore with clocks hours apart', () => {
 
   it('keeps what the one behind takes in from the sweep of the other one', async () => {
     const file = await createDatabaseFile()
-    closing.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     const behind = sqliteStore(file.open(), { now: () => NOON, sweepInterval: 0, inlineLimit: 0 })
     const ahead = sqliteStore(file.open(), { now: () => NOON + 2 * HOUR, sweepInterval: 10 })
-    closing.push(
-      () => behind.close?.(),
-      () => ahead.close?.(),
-    )
+    closeAfterTest(() => behind.close?.())
+    closeAfterTest(() => ahead.close?.())
     const content = { contentType: 'text/plain', body: 'x' }
     await ahead.write('/a', content, { expect: 'any' })
     const body = await behind.stage!(new Blob(['x']).stream())
@@ -284,12 +274,12 @@ describe('sqliteStore with clocks hours apart', () => {
 
   it('knows the times in a file of the first release', async () => {
     const file = await createDatabaseFile()
-    closing.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     await copyFile(new URL('../stores/release-0.1/store.db', import.meta.url), file.path)
     const handle = file.open()
     const { latest } = handle.prepare('SELECT MAX(changed) AS latest FROM resource_states').get() as { latest: number }
     const behind = sqliteStore(handle, { sweepInterval: 0, now: () => latest - HOUR })
-    closing.push(() => behind.close?.())
+    closeAfterTest(() => behind.close?.())
     const result = await behind.write('/b', { contentType: 'text/plain', body: 'x' }, { expect: 'any' })
     expect(result).toMatchObject({ resource: { lastModified: Math.floor(latest / 1000) * 1000 } })
   })

@@ -18,26 +18,22 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, stream } from '../../src/conformance/samples.ts'
 import { fileContents } from '../../src/contents/file.ts'
 import { openFile } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { createKey, listKeys } from '../support/contents.ts'
 import { startHost } from '../support/hosts.ts'
 import { createSmallDisk, diskKinds } from '../support/small-disk.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
 async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'file-faults-'))
-  closers.push(() => rm(folder, { recursive: true, force: true }))
+  closeAfterTest(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -48,12 +44,10 @@ async function serve(directory: string) {
   const errors: unknown[] = []
   const service = createResourceService(store, { onError: (error) => void errors.push(error) })
   const host = await startHost('plain', service)
-  closers.push(
-    () => file.remove(),
-    () => store.close?.(),
-    () => service.close(),
-    () => host.close(),
-  )
+  closeAfterTest(() => file.remove())
+  closeAfterTest(() => store.close?.())
+  closeAfterTest(() => service.close())
+  closeAfterTest(() => host.close())
   const put = (path: string, body: Uint8Array) =>
     host.send({ method: 'PUT', path, headers: { 'Content-Type': 'application/octet-stream' }, body })
   return { put, get: (path: string) => host.send({ path }), errors }
@@ -77,7 +71,7 @@ describe('fileContents with a directory that fails', () => {
 
   it.each(realDisks)('answers 507 on a full disk, leaves no part, and serves what is there: %s', async (kind) => {
     const disk = createSmallDisk(kind, 4_000_000)
-    closers.push(() => disk.remove())
+    closeAfterTest(() => disk.remove())
     const { put, get, errors } = await serve(disk.folder)
     const kept = createBytes(1_000_000, 1)
     expect((await put('/kept', kept)).status).toBe(201)
@@ -95,7 +89,7 @@ describe('fileContents with a directory that fails', () => {
 
   it.each(realDisks)('answers 507 where there is no room for a further folder: %s', async (kind) => {
     const disk = createSmallDisk(kind, 4_000_000)
-    closers.push(() => disk.remove())
+    closeAfterTest(() => disk.remove())
     const { put } = await serve(disk.folder)
     expect((await put('/kept', createBytes(10_000, 1))).status).toBe(201)
     const { files, ffree } = statfsSync(disk.folder)
@@ -127,7 +121,7 @@ describe('fileContents with a directory that fails', () => {
     'answers 5xx without a path when the disk is read-only, and serves what is there: %s',
     async (kind) => {
       const disk = createSmallDisk(kind, 4_000_000)
-      closers.push(() => disk.remove())
+      closeAfterTest(() => disk.remove())
       const { put, get } = await serve(disk.folder)
       const kept = createBytes(100_000, 1)
       expect((await put('/kept', kept)).status).toBe(201)
@@ -381,7 +375,7 @@ describe('fileContents and a reader', () => {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     process.on('warning', note)
-    closers.push(() => process.off('warning', note))
+    closeAfterTest(() => process.off('warning', note))
     void contents.put(createKey(), fallSilent())
     await contents.open(key, 0, 999_999)[Symbol.asyncIterator]().next()
     // As where the function of `range` throws afterwards.

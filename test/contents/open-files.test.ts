@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createInTurn, createOpenFiles, type OpenFiles } from '../../src/contents/open-files.ts'
+import { createInTurn, createOpenFiles } from '../../src/contents/open-files.ts'
 
 let folder: string
-let files: OpenFiles
+let files: ReturnType<typeof createOpenFiles>
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'open-files-'))
   files = createOpenFiles(constants.O_RDONLY, createInTurn(16))

@@ -1,17 +1,10 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { describe, expect, it } from 'vitest'
 import { createBytes, MEBIBYTE } from '../../src/conformance/samples.ts'
 import { createS3Client } from '../../src/contents/s3/client.ts'
+import { listenForTest } from '../support/listen.ts'
 import { BUCKET } from '../support/s3-service.ts'
 import { CREDENTIALS, REGION } from '../support/s3-signatures.ts'
-
-let server: Server | undefined
-afterEach(() => {
-  server?.closeAllConnections()
-  server?.close()
-})
 
 const OVERLOAD = '<Error><Code>SlowDown</Code></Error>'
 
@@ -26,15 +19,14 @@ describe('a request to S3 with content', () => {
   it.each(ENDS)('is sent again, whole, after a service that %s', async (_, end) => {
     const received: { readonly length: string | undefined; readonly bytes: Buffer }[] = []
     let count = 0
-    server = createServer(async (req, res) => {
+    const server = createServer(async (req, res) => {
       if (++count === 1) return end(req, res)
       const chunks: Buffer[] = []
       for await (const chunk of req) chunks.push(chunk as Buffer)
       received.push({ length: req.headers['content-length'], bytes: Buffer.concat(chunks) })
       res.end()
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const endpoint = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    })
+    const endpoint = new URL(`http://127.0.0.1:${await listenForTest(server)}`)
     const readCredentials = () => CREDENTIALS
     const client = createS3Client({ endpoint, region: REGION, bucket: BUCKET, readCredentials, timeout: 10_000 })
     const body = createBytes(8 * MEBIBYTE, 1)

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import express from 'express'
@@ -10,6 +9,7 @@ import type { AuthScheme } from '../../src/auth-schemes/scheme.ts'
 import type { AuthOptions } from '../../src/handlers/auth.ts'
 import { answerChallenge } from '../auth-schemes/digest-client.ts'
 import { basicCredentials, type GuardedServer, send, serveGuarded } from '../auth-schemes/guarded-server.ts'
+import { listen } from './serve.ts'
 
 const servers: { close(): unknown }[] = []
 const accounts = { ada: 'secret' }
@@ -299,7 +299,7 @@ describe('auth', () => {
   it('reports what it did not expect where there is no host', async () => {
     const onError = vi.fn()
     const guard = auth({ schemes: [basic({ verify: () => Promise.reject(new Error('secret')) })], onError })
-    const { port } = await listen((req, res) => guard(req, res))
+    const port = await listen((req, res) => guard(req, res))
     const answer = await send(port, { headers: ada })
     expect([answer.status, onError.mock.calls.length]).toEqual([500, 1])
     expect(answer.body).not.toContain('secret')
@@ -307,7 +307,7 @@ describe('auth', () => {
 
   it('answers 404 to what passes where there is no host', async () => {
     const guard = auth({ schemes: [basic({ accounts })] })
-    const { port } = await listen((req, res) => guard(req, res))
+    const port = await listen((req, res) => guard(req, res))
     expect((await send(port, { headers: ada })).status).toBe(404)
     expect((await send(port)).status).toBe(401)
   })
@@ -371,19 +371,6 @@ describe('auth', () => {
   })
 })
 
-async function listen(listener: RequestListener): Promise<{ readonly port: number }> {
-  const server: Server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  servers.push({
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  })
-  return { port: (server.address() as AddressInfo).port }
-}
-
 describe.each([
   ['Express 5', express],
   ['Express 4', express4 as unknown as typeof express],
@@ -399,7 +386,7 @@ describe.each([
     app.use((req, res) => {
       res.json({ principal: principalOf(req) })
     })
-    const { port } = await listen(app)
+    const port = await listen(app)
     expect((await send(port, { path: '/other', method: 'PUT' })).status).toBe(200)
     expect((await send(port, { path: '/api/x' })).status).toBe(200)
     expect((await send(port, { path: '/api/x', method: 'PUT' })).status).toBe(401)
@@ -414,7 +401,7 @@ describe.each([
     app.use((req, res) => {
       res.json({ principal: principalOf(req) })
     })
-    const { port } = await listen(app)
+    const port = await listen(app)
     const { challenges } = await send(port, { path: '/api/a?b' })
     const headers = { Authorization: answerChallenge(challenges[0], { uri: '/api/a?b' }) }
     expect((await send(port, { path: '/api/a?c', headers })).status).toBe(401)
@@ -426,7 +413,7 @@ describe.each([
 
 it('auth lets a request on whose answer has begun: its caching is no longer to be said', async () => {
   const guard = auth({ schemes: [basic({ accounts })] })
-  const { port } = await listen((req, res) => {
+  const port = await listen((req, res) => {
     res.writeHead(200).write('{')
     guard(req, res, (error?: unknown) => void res.end(error === undefined ? '}' : String(error)))
   })

@@ -1,14 +1,10 @@
 import { once } from 'node:events'
 import { connect, createServer, type Http2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { bodyParse, type MultipartBody } from '../../src/handlers/body-parse.ts'
 import { BOUNDARY, part } from '../body-types/multipart-bodies.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 type Route = (body: unknown) => Promise<void>
 
@@ -23,7 +19,7 @@ async function start(route: Route): Promise<Http2Server> {
     }),
   )
   server.listen(0, '127.0.0.1')
-  closers.push(() => server.close())
+  closeAfterTest(() => server.close())
   await once(server, 'listening')
   return server
 }
@@ -57,7 +53,7 @@ describe('bodyParse over HTTP/2', () => {
   ])('closes the stream of a route that reads %s (RFC 9113 §8.1)', async (_, type, status, route) => {
     const server = await start(route)
     const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    closers.push(() => session.destroy())
+    closeAfterTest(() => session.destroy())
     for (let i = 0; i < 3; i++) {
       const stream = session.request({ ':method': 'POST', 'content-type': type })
       stream.end(LARGE)
@@ -71,7 +67,7 @@ describe('bodyParse over HTTP/2', () => {
   it('asks a client that never stops sending to stop, when the answer is complete (RFC 9113 §8.1)', async () => {
     const server = await start(async () => {})
     const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    closers.push(() => session.destroy())
+    closeAfterTest(() => session.destroy())
     const stream = session.request({ ':method': 'POST', 'content-type': 'application/octet-stream' })
     const piece = Buffer.alloc(16_384)
     const send = (): void => {

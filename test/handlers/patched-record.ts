@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import type { JsonValue } from '../../src/core/json.ts'
 import { type PatchedTarget, type PatchOptions, type PatchTarget, patch } from '../../src/handlers/patch.ts'
-import { closeAfterTest } from '../support/close-after-test.ts'
+import { listenForTest } from '../support/listen.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
@@ -50,13 +48,7 @@ export let origin: string
 
 /** Starts a server that ends with the test. */
 export async function start(listener: RequestListener): Promise<void> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  closeAfterTest(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  await once(server, 'listening')
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  origin = `http://127.0.0.1:${await listenForTest(createServer(listener))}`
 }
 
 export async function send(

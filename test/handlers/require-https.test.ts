@@ -7,14 +7,10 @@ import { createServer as createHttpsServer, request as httpsRequest } from 'node
 import { type AddressInfo, createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type RequireHttpsOptions, requireHttps } from '../../src/handlers/require-https.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { HOSTS } from './serve.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 const STRANGER = '203.0.113.7'
 const tls = {
@@ -38,7 +34,7 @@ async function send(listener: RequestListener, { headers = {}, peer, over = 'htt
   server.on(over === 'http' ? 'connection' : 'secureConnection', rename)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  closers.push(() => new Promise((resolve) => (server as Server).close(resolve)))
+  closeAfterTest(() => new Promise((resolve) => (server as Server).close(resolve)))
   const { port } = server.address() as AddressInfo
   const options = { host: '127.0.0.1', port, headers: headers as Record<string, string>, agent: false } as const
   const req = over === 'http' ? request(options) : httpsRequest({ ...options, rejectUnauthorized: false })
@@ -213,10 +209,8 @@ describe('requireHttps', () => {
     const server = createHttp2Server(requireHttps({ status: 426 })).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    closers.push(
-      () => server.close(),
-      () => session.destroy(),
-    )
+    closeAfterTest(() => server.close())
+    closeAfterTest(() => session.destroy())
     const stream = session.request({ ':path': '/', 'x-forwarded-for': STRANGER })
     const [answer] = (await once(stream, 'response')) as [Record<string, unknown>]
     expect([answer[':status'], answer['upgrade']]).toEqual([403, undefined])
@@ -239,7 +233,7 @@ describe('requireHttps', () => {
       })
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
-      closers.push(() => new Promise((resolve) => server.close(resolve)))
+      closeAfterTest(() => new Promise((resolve) => server.close(resolve)))
       const { port } = server.address() as AddressInfo
       const req = request({ host: '127.0.0.1', port, agent: false, method: 'POST' }).on('error', () => {})
       if (content === '') req.end()
@@ -262,7 +256,7 @@ describe('requireHttps', () => {
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    closers.push(() => new Promise((resolve) => server.close(resolve)))
+    closeAfterTest(() => new Promise((resolve) => server.close(resolve)))
     const socket = createConnection((server.address() as AddressInfo).port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: demo.test\r\n\r\n', () => socket.resetAndDestroy())
     expect([await decision, lines]).toEqual([[undefined, false, 403], []])
@@ -276,7 +270,7 @@ describe('requireHttps', () => {
     const server = version === 'HTTP/2' ? createHttp2Server(listener as never) : createServer(listener)
     server.listen(socketPath)
     await once(server, 'listening')
-    closers.push(async () => {
+    closeAfterTest(async () => {
       await new Promise((resolve) => server.close(resolve))
       await rm(folder, { recursive: true, force: true })
     })

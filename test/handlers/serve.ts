@@ -1,13 +1,11 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
 import Koa from 'koa'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import type { Answer } from '../support/answer.ts'
-import { closeAfterTest } from '../support/close-after-test.ts'
 import { sendHttp } from '../support/hosts.ts'
+import { listenForTest } from '../support/listen.ts'
 
 export type Fields = Readonly<Record<string, string | readonly string[]>>
 
@@ -15,15 +13,8 @@ export type Fields = Readonly<Record<string, string | readonly string[]>>
 export type Send = (method: string, path: string, fields?: Fields, body?: string | Uint8Array) => Promise<Answer>
 
 /** Listens on a free port until the test ends. */
-export async function listen(listener: RequestListener): Promise<number> {
-  const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closeAfterTest(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  return (server.address() as AddressInfo).port
+export function listen(listener: RequestListener): Promise<number> {
+  return listenForTest(createServer(listener))
 }
 
 /** A server for the length of the test, and a way to ask it. */

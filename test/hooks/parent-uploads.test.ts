@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import Libsql from 'libsql'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { json } from '../../src/actions/hook-types.ts'
 import { fileContents } from '../../src/contents/file.ts'
 import type { MaybePromise } from '../../src/core/maybe-promise.ts'
@@ -13,6 +13,7 @@ import { type PgliteDatabase, postgresStore } from '../../src/stores/postgres.ts
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { watchStaged } from '../support/watch-staged.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { jsonOf, multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
@@ -23,11 +24,6 @@ interface Place {
   /** Contents that the store keeps and no path shows. */
   countLeft(): Promise<number>
 }
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 let pglite: PgliteDatabase | undefined
 let prefixes = 0
@@ -44,7 +40,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
   },
   async 'sqliteStore with fileContents'() {
     const directory = await mkdtemp(join(tmpdir(), 'uploads-'))
-    closers.push(() => rm(directory, { recursive: true, force: true }))
+    closeAfterTest(() => rm(directory, { recursive: true, force: true }))
     const store = sqliteStore(new Libsql(':memory:'), { sweepInterval: 0, contents: fileContents({ directory }) })
     const isFile = (entry: { isFile(): boolean }) => entry.isFile()
     const read = () => readdir(directory, { recursive: true, withFileTypes: true })
@@ -79,7 +75,7 @@ async function start(place: Place, deletion: 'hard' | 'soft' = 'hard') {
     },
     place.store,
   )
-  closers.push(async () => {
+  closeAfterTest(async () => {
     await target.close()
     await place.store.close?.()
   })
@@ -106,7 +102,7 @@ async function sendSlowly(
   const size = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${content.length}`
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
   const client = await openRawClient(port)
-  closers.push(() => client.leave())
+  closeAfterTest(() => client.leave())
   client.socket.setNoDelay()
   const write = (bytes: Uint8Array) =>
     client.send(chunked ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, CRLF]) : bytes)
@@ -253,7 +249,7 @@ it.each([
     '/tasks/{task}/notes': collection({ parent: true, types: ['text/plain'] }),
   }
   const target = await startService({ resources, now: () => time }, store)
-  closers.push(target.close)
+  closeAfterTest(target.close)
   for (const [, [method, path, { fields, ...options }, content]] of [...FORMS, ...CONTENTS]) {
     expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
     const own = { ...(fields as Record<string, string>), ...as('ada') }

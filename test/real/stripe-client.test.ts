@@ -1,17 +1,13 @@
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type Server } from 'node:net'
 import Stripe from 'stripe'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 function listen(server: Server): Promise<number> {
   return new Promise((resolve) => {
@@ -41,7 +37,7 @@ async function startLossy(store: ResourceStore, share: number) {
     })
   })
   const proxyPort = await listen(proxy)
-  closers.push(() => {
+  closeAfterTest(() => {
     proxy.close()
     server.closeAllConnections()
     server.close()

@@ -5,21 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fileContents } from '../../src/contents/file.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { hosts, startHost } from '../support/hosts.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
 const BLOCK = 64 * 1024
 const BLOCKS = 300
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 /** The bytes of one block, unlike those of any other. */
 function block(index: number): Buffer {
@@ -38,11 +34,9 @@ async function createFileStore(): Promise<ResourceStore> {
   const directory = await mkdtemp(join(tmpdir(), 'short-ranges-'))
   const file = await createDatabaseFile()
   const store = sqliteStore(file.open(), { contents: fileContents({ directory }) })
-  closers.push(
-    () => rm(directory, { recursive: true, force: true }),
-    () => file.remove(),
-    () => store.close?.(),
-  )
+  closeAfterTest(() => rm(directory, { recursive: true, force: true }))
+  closeAfterTest(() => file.remove())
+  closeAfterTest(() => store.close?.())
   await store.write('/large', { contentType: 'application/octet-stream', body: blocks() }, { expect: 'any' })
   return store
 }
@@ -50,10 +44,8 @@ async function createFileStore(): Promise<ResourceStore> {
 async function serve(store: ResourceStore, kind: string) {
   const service = createResourceService(store, { onError: () => {} })
   const host = await startHost(kind, service)
-  closers.push(
-    () => service.close(),
-    () => host.close(),
-  )
+  closeAfterTest(() => service.close())
+  closeAfterTest(() => host.close())
   return host
 }
 
@@ -78,7 +70,7 @@ describe('short ranges that are read into buffers which are used again', () => {
   ])('are right for a client that reads none of them until others have been answered: %s', async (kind, open) => {
     const host = await serve(await createFileStore(), kind)
     const silent = open(host.port)
-    closers.push(() => silent.destroy())
+    closeAfterTest(() => silent.destroy())
     const lines = (index: number) => `GET /large HTTP/1.1\r\nHost: localhost\r\nRange: ${rangeOf(index)}\r\n`
     for (let index = 0; index < BLOCKS; index++) {
       silent.write(`${lines(index)}${index === BLOCKS - 1 ? 'Connection: close\r\n' : ''}\r\n`)
@@ -122,7 +114,7 @@ describe('short ranges that are read into buffers which are used again', () => {
     expect((await host.send({ path: '/large', headers: { Range: rangeOf(0) } })).status).toBe(500)
     expect(late).toBeInstanceOf(Uint8Array)
     const timer = setInterval(() => late!.fill(0), 0)
-    closers.push(() => clearInterval(timer))
+    closeAfterTest(() => clearInterval(timer))
     for (let index = 0; index < 40; index++) {
       const answer = await host.send({ path: '/large', headers: { Range: rangeOf(index) } })
       expect(answer.body.equals(block(index))).toBe(true)

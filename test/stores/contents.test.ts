@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import Libsql from 'libsql'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createBytes, stream } from '../../src/conformance/samples.ts'
 import { fileContents } from '../../src/contents/file.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
@@ -13,6 +13,7 @@ import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts
 import { readWhole } from '../../src/stores/streams.ts'
 import type { Content, LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { listKeys } from '../support/contents.ts'
 import { scratchFolder } from '../support/folders.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -29,19 +30,14 @@ interface Place {
   query(sql: string): Promise<readonly Record<string, unknown>[]>
 }
 
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
 async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(scratchFolder, 'store-contents-'))
-  closers.push(() => rm(folder, { recursive: true, force: true }))
+  closeAfterTest(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
 function closing<Store extends ResourceStore>(store: Store): Store {
-  closers.push(() => store.close?.())
+  closeAfterTest(() => store.close?.())
   return store
 }
 
@@ -58,7 +54,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
     const file = join(await createFolder(), 'store.db')
     const openFile = () => {
       const handle = new Libsql(file)
-      closers.push(() => handle.close())
+      closeAfterTest(() => handle.close())
       return handle
     }
     return {
@@ -72,7 +68,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
     const directory = await createFolder()
     const tablePrefix = `beside_${++prefixes}_`
     const pool = server.createPool({ max: 8 })
-    closers.push(() => pool.end())
+    closeAfterTest(() => pool.end())
     return {
       directory,
       contents: fileContents({ directory }),
@@ -99,7 +95,7 @@ describe('a backup of sqliteStore with fileContents', () => {
   it('is restored whole when the database is copied first and the contents within grace (docs/stores.md)', async () => {
     const [directory, copies, folder] = [await createFolder(), await createFolder(), await createFolder()]
     const handle = new Libsql(join(folder, 'store.db'))
-    closers.push(() => handle.close())
+    closeAfterTest(() => handle.close())
     const store = closing(sqliteStore(handle, { contents: fileContents({ directory }), sweepInterval: 20 }))
     for (const path of ['/kept', '/replaced', '/removed']) await store.write(path, upload(LARGE), { expect: 'any' })
 
@@ -112,7 +108,7 @@ describe('a backup of sqliteStore with fileContents', () => {
     await cp(directory, copies, { recursive: true, preserveTimestamps: true })
 
     const copy = new Libsql(join(folder, 'copy.db'))
-    closers.push(() => copy.close())
+    closeAfterTest(() => copy.close())
     const options = { contents: fileContents({ directory: copies }), grace: 300, sweepInterval: 20 }
     const restored = closing(sqliteStore(copy, options))
     // The content of /later and the second one of /replaced came after the copy of the database.

@@ -1,16 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type RelatedWrite, type ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { createMember } from '../support/create-member.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
 const MINUTE = 60_000
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const record = (path: string, retention: number, body = 'record'): RelatedWrite => ({
@@ -114,10 +110,8 @@ describe('related resources with a retention in sqliteStore', () => {
     const file = await createDatabaseFile()
     const handle = file.open()
     const store = sqliteStore(handle, { sweepInterval: 20, now: () => time })
-    closers.push(
-      () => file.remove(),
-      () => store.close?.(),
-    )
+    closeAfterTest(() => file.remove())
+    closeAfterTest(() => store.close?.())
     const count = (): number =>
       (handle.prepare("SELECT count(*) AS n FROM resource_states WHERE path LIKE 'records%'").get() as { n: number }).n
     return { store, count, pass: (milliseconds: number) => void (time += milliseconds) }

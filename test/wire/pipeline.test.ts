@@ -1,31 +1,27 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createActivity } from '../../src/core/activity.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply, type Reply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { hosts, type RunningHost, runServer, startHost } from '../support/hosts.ts'
 import { countAnswers, get, HTTP1_HOSTS, openSilent } from './connections.ts'
 import { openRawClient } from './raw-client.ts'
 import { endless, HUGE, recordedSource, sourceReply } from './transports.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 async function open(
   name: string,
   handler: Handler,
 ): Promise<{ host: RunningHost; socket: Awaited<ReturnType<typeof openSilent>> }> {
   const host = await startHost(name, handler)
-  closers.push(() => host.close())
+  closeAfterTest(() => host.close())
   const socket = await openSilent(name, host.port)
-  closers.push(() => socket.destroy())
+  closeAfterTest(() => socket.destroy())
   return { host, socket }
 }
 
@@ -46,7 +42,7 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     const warnings: Error[] = []
     const onWarning = (warning: Error): number => warnings.push(warning)
     process.on('warning', onWarning)
-    closers.push(() => process.off('warning', onWarning))
+    closeAfterTest(() => process.off('warning', onWarning))
     let served: Socket | undefined
     const handler = createHandler({
       run({ req }) {
@@ -259,9 +255,9 @@ describe.each(HTTP1_HOSTS)('a pipelined request with Expect on %s', (name) => {
     const run = () => contentReply(200, bytes, TEXT)
     const server = await hosts[name]!(createHandler({ run, forwardErrors: false }), '')
     const host = await runServer(server, name === 'https' ? 'https' : 'http')
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const client = await openRawClient(host.port, name === 'https' ? 'secure' : undefined)
-    closers.push(() => client.leave())
+    closeAfterTest(() => client.leave())
     client.send(get('/1') + 'GET /2 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n' + get('/3'))
     expect((await client.read()).body).toEqual(bytes)
     expect((await client.read()).status).toBe(100)
@@ -284,10 +280,10 @@ describe('streams that are pipelined', () => {
       'plain',
       createHandler({ run: () => ({ status: 200, headers, body: source }), forwardErrors: false }),
     )
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const connected = once(host.server, 'connection')
     const socket = await openSilent('plain', host.port)
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     const [served] = (await connected) as [Socket]
     const seen = countAnswers(socket)
     const counts: number[] = []

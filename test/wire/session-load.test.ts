@@ -2,26 +2,22 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createActivity } from '../../src/core/activity.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { startHost } from '../support/hosts.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 const TEXT = ['Content-Type', 'text/plain']
 
 async function open(handler: Handler): Promise<ClientHttp2Session> {
   const host = await startHost('http2', handler)
-  closers.push(() => host.close())
+  closeAfterTest(() => host.close())
   const session = connect(`http://127.0.0.1:${host.port}`)
   session.on('error', () => {})
-  closers.push(() => session.destroy())
+  closeAfterTest(() => session.destroy())
   return session
 }
 
@@ -104,7 +100,7 @@ describe('streams of one session that are not read', () => {
     session.settings({ initialWindowSize: 0 })
     await once(session, 'localSettings')
     const made = vi.spyOn(Buffer, 'from')
-    closers.push(() => made.mockRestore())
+    closeAfterTest(() => made.mockRestore())
     await Promise.all(Array.from({ length: 10 }, () => once(ask(session, '/'), 'response')))
     const bytes = made.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0)
     expect(bytes).toBeLessThan(text.length)

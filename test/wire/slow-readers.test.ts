@@ -13,13 +13,9 @@ import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { type ContentSource, contentReply } from '../../src/core/reply.ts'
 import { createDrain, createReadPace, watchStream } from '../../src/core/stalled-reader.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { runListener, runServer, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 /** Without its errors, which `once` would throw. */
 function closed(emitter: EventEmitter): Promise<unknown> {
@@ -46,12 +42,12 @@ function createAnswers(idleTimeout: number, slowestReader: number): Handler {
 describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
   it('end the connection of a client that never reads them, not before idleTimeout (issue 16)', async () => {
     const host = await startHost(name, createAnswers(500, 20_000_000))
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const [[served], socket] = await Promise.all([
       once(host.server, name === 'https' ? 'secureConnection' : 'connection'),
       openSilent(name, host.port),
     ])
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     const start = performance.now()
     socket.write(get('/').repeat(12))
     await once(served, 'close')
@@ -60,12 +56,12 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
 
   it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {
     const host = await startHost(name, createAnswers(400, 3_000_000))
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const socket = await openSilent(name, host.port)
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     socket.write(get('/').repeat(10))
     const seen = readSlowly(socket, 3_500_000)
-    closers.push(seen.stop)
+    closeAfterTest(seen.stop)
     await expect.poll(() => seen.bytes >= 10 * SIZE || socket.destroyed).toBe(true)
     expect(seen.bytes).toBeGreaterThanOrEqual(10 * SIZE)
   })
@@ -74,12 +70,12 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
 describe('a connection that stays open', () => {
   it('is watched once, however many answers it has had', async () => {
     const host = await startHost('plain', createAnswers(200, 20_000_000))
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const [[served], socket] = (await Promise.all([
       once(host.server, 'connection'),
       openSilent('plain', host.port),
     ])) as [[Socket], Socket]
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     for (let i = 0; i < 10; i++) {
       socket.write(get('/small'))
       await once(socket.resume(), 'data')
@@ -119,10 +115,10 @@ describe('a connection that stays open', () => {
       forwardErrors: true,
     })
     const host = await startHost('plain', handler)
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const connected = once(host.server, 'connection')
     const socket = await openSilent('plain', host.port)
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     socket.write(get('/').repeat(12))
     const [served] = (await connected) as [Socket]
     await expect.poll(() => served.destroyed).toBe(true)
@@ -158,10 +154,10 @@ describe('a connection with requests for the handler and for the host', () => {
       if (req.url === '/unseen') answer()
       else handler(req, res, answer)
     })
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const connected = once(host.server, 'connection')
     const socket = await openSilent('plain', host.port)
-    closers.push(() => socket.destroy())
+    closeAfterTest(() => socket.destroy())
     socket.write(paths.map(get).join(''))
     return (await connected)[0]
   }
@@ -216,10 +212,10 @@ function handleOf({ socket }: ClientHttp2Session): Handle {
 describe('answers on HTTP/2', () => {
   async function open(handler: Handler) {
     const host = await startHost('http2', handler)
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const session = connectHttp2(`http://127.0.0.1:${host.port}`)
     session.on('error', () => {})
-    closers.push(() => session.destroy())
+    closeAfterTest(() => session.destroy())
     const [served] = (await once(host.server, 'session')) as [ServerHttp2Session]
     return { session, served }
   }
@@ -250,14 +246,14 @@ describe('answers on HTTP/2', () => {
 
   it('end the session of a client that has left after a fault in the protocol, which Node 20 does not notice', async () => {
     const host = await startHost('http2', createAnswers(300, 1_000_000))
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer =>
       Buffer.concat([Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]), payload])
     const field = (name: string, value: string): Buffer =>
       Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)])
     const head = [field(':method', 'GET'), field(':path', '/small'), field(':scheme', 'http'), field(':authority', 'h')]
     const client = connect(host.port, '127.0.0.1')
-    closers.push(() => client.destroy())
+    closeAfterTest(() => client.destroy())
     client.on('error', () => {})
     client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
     const noWindow = frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
@@ -274,7 +270,7 @@ describe('answers on HTTP/2', () => {
     const { session } = await open(createAnswers(400, 1_000_000))
     const stream = session.request({ ':path': '/' })
     const seen = readSlowly(stream, 1_100_000)
-    closers.push(seen.stop)
+    closeAfterTest(seen.stop)
     await closed(stream)
     expect([stream.rstCode, seen.bytes]).toEqual([0, SIZE])
   })
@@ -288,12 +284,12 @@ describe('answers on HTTP/2', () => {
       handler(req, res)
     })
     const host = await runServer(server as unknown as Server, 'http2')
-    closers.push(() => host.close())
+    closeAfterTest(() => host.close())
     const session = connectHttp2(`http://127.0.0.1:${host.port}`)
-    closers.push(() => session.destroy())
+    closeAfterTest(() => session.destroy())
     const stream = session.request({ ':path': '/' })
     const seen = readSlowly(stream, 1_100_000)
-    closers.push(seen.stop)
+    closeAfterTest(seen.stop)
     await closed(stream)
     expect([stream.rstCode, seen.bytes]).toEqual([0, SIZE])
   })
@@ -315,7 +311,7 @@ describe('answers on HTTP/2', () => {
       if (isDue) handleOf(session).readStart()
       else handleOf(session).readStop()
     }, 5)
-    closers.push(() => clearInterval(timer))
+    closeAfterTest(() => clearInterval(timer))
     await Promise.all(streams.map(closed))
     clearInterval(timer)
     expect(sizes).toEqual(streams.map(() => SIZE))
@@ -347,7 +343,7 @@ describe('streams of one session that wait for their connection', () => {
       const exchange = { res, ...options } as unknown as Exchange
       watchStream(exchange)
       const drain = createDrain(exchange)
-      closers.push(() => Object.assign(res.stream, { destroyed: true }))
+      closeAfterTest(() => Object.assign(res.stream, { destroyed: true }))
       return (bytes: number): void => {
         const written = drain.next(bytes)
         // Compressing middleware emits it, and calls the function as well.

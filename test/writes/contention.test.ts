@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { collection } from '../../src/index.ts'
@@ -9,6 +9,8 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
+import { listenForTest } from '../support/listen.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildServiceProgram, type ServiceProgram } from '../support/processes.ts'
 import type { StorePlace } from '../support/sql-stores.ts'
@@ -20,11 +22,6 @@ const ROUNDS = 4
 const JSON_TYPE = 'application/json'
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
-
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
 
 let postgres: PostgresServer
 let program: ServiceProgram
@@ -48,7 +45,7 @@ interface Reply {
 /** Clients that keep their connections, as those of a load test do. */
 function createClient() {
   const agent = new Agent({ keepAlive: true })
-  closing.push(() => agent.destroy())
+  closeAfterTest(() => agent.destroy())
   return async (port: number, method: string, path: string, type?: string, body?: unknown): Promise<Reply> => {
     const begin = performance.now()
     const headers = type === undefined ? {} : { 'Content-Type': type }
@@ -120,7 +117,7 @@ const stores: Readonly<Record<string, () => Promise<ResourceStore>>> = {
   'a store that is far away': async () => createSlowStore(),
   async sqliteStore() {
     const file = await createDatabaseFile()
-    closing.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     return sqliteStore(file.open(), { sweepInterval: 0 })
   },
   async postgresStore() {
@@ -131,7 +128,7 @@ const stores: Readonly<Record<string, () => Promise<ResourceStore>>> = {
 describe.each(Object.keys(stores))('changes without a condition by 32 clients, on %s (issue 17.6)', (name) => {
   it('are none refused, by PATCH of one document', async () => {
     const target = await startService({}, await stores[name]!())
-    closing.push(() => target.close())
+    closeAfterTest(() => target.close())
     const ask = createClient()
     await ask(target.port, 'PUT', '/doc', JSON_TYPE, { list: [] })
     await claimNoneRefused(ask, [target.port], '/doc')
@@ -140,7 +137,7 @@ describe.each(Object.keys(stores))('changes without a condition by 32 clients, o
   it('are none refused where authorize has to see the state, and PUT and DELETE come between', async () => {
     const store = await stores[name]!()
     const target = await startService({ resources: { '/docs': collection({ authorize: () => true }) } }, store)
-    closing.push(() => target.close())
+    closeAfterTest(() => target.close())
     const ask = createClient()
     await ask(target.port, 'PUT', '/docs/1', JSON_TYPE, { list: [] })
     const replies = await Promise.all(
@@ -162,7 +159,7 @@ describe.each(Object.keys(stores))('changes without a condition by 32 clients, o
 
   it('are none refused, by POST to a collection with ids that count', async () => {
     const target = await startService({ resources: { '/items': collection() } }, await stores[name]!())
-    closing.push(() => target.close())
+    closeAfterTest(() => target.close())
     const ask = createClient()
     const replies = await Promise.all(
       Array.from({ length: CLIENTS * ROUNDS }, (_, index) =>
@@ -182,7 +179,7 @@ describe('changes by several processes (issue 17.6)', () => {
   const places: Readonly<Record<string, () => Promise<StorePlace>>> = {
     async sqliteStore() {
       const file = await createDatabaseFile()
-      closing.push(() => file.remove())
+      closeAfterTest(() => file.remove())
       return { kind: 'sqlite', file: file.path }
     },
     async postgresStore() {
@@ -194,7 +191,7 @@ describe('changes by several processes (issue 17.6)', () => {
   it.each(Object.keys(places))('of one document are none refused, by PATCH without a condition on %s', async (name) => {
     const place = await places[name]!()
     const processes = Array.from({ length: 4 }, () => program.start(place, 0))
-    closing.push(() => Promise.all(processes.map((process) => process.kill())))
+    closeAfterTest(() => Promise.all(processes.map((process) => process.kill())))
     await Promise.all(processes.map((process) => process.told(1)))
     const ports = processes.map(({ lines }) => Number(lines[0]))
     const ask = createClient()
@@ -223,13 +220,7 @@ describe('patch, the standalone middleware, with 32 clients (issue 17.6)', () =>
       if (req.method === 'PATCH') piece(req, res)
       else res.end(JSON.stringify(current.document))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closing.push(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    await claimNoneRefused(createClient(), [(server.address() as AddressInfo).port], '/doc')
+    await claimNoneRefused(createClient(), [await listenForTest(server)], '/doc')
   })
 })
 
@@ -241,7 +232,7 @@ describe('accepted work on an item that 32 clients change', () => {
     }
     const resources = { '/jobs': collection({ create: 'accepted', process, memberMethods: ['GET', 'PATCH'] }) }
     const target = await startService({ resources }, createSlowStore())
-    closing.push(() => target.close())
+    closeAfterTest(() => target.close())
     const ask = createClient()
     await ask(target.port, 'POST', '/jobs', JSON_TYPE, { name: 'job' })
     const replies = await Promise.all(
@@ -265,7 +256,7 @@ describe('accepted work on an item that 32 clients change', () => {
 describe('a client that sends slowly', () => {
   it('makes no other wait, by PATCH, PUT of a document, or PUT of a stream (issue 17.6)', async () => {
     const target = await startService({}, createSlowStore())
-    closing.push(() => target.close())
+    closeAfterTest(() => target.close())
     const ask = createClient()
     await ask(target.port, 'PUT', '/doc', JSON_TYPE, { list: [] })
     const heads = [
@@ -279,7 +270,7 @@ describe('a client that sends slowly', () => {
       socket.on('error', () => {}).write(head)
       return socket
     })
-    closing.push(() => sockets.forEach((socket) => void socket.destroy()))
+    closeAfterTest(() => sockets.forEach((socket) => void socket.destroy()))
     await new Promise((resolve) => setTimeout(resolve, 100))
     await claimNoneRefused(ask, [target.port], '/doc')
   })

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { digestOf } from '../support/digests.ts'
 import { hosts, type RunningHost, startHost } from '../support/hosts.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -18,21 +19,16 @@ import { multipartOf } from './support.ts'
 const BYTES = { 'Content-Type': 'application/octet-stream' }
 const LARGE = Buffer.alloc(1_500_000, 'large content ')
 
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
 function createService(store: ResourceStore): ResourceService {
   const resources = { '/docs/{name}': document(), '/photos': collection({ files: { photo: {} } }) }
   const service = createResourceService(store, { resources, https: 'optional', fallthrough: false })
-  closers.push(() => service.close())
+  closeAfterTest(() => service.close())
   return service
 }
 
 async function start(name: string, store: ResourceStore = memoryStore()): Promise<RunningHost> {
   const host = await startHost(name, createService(store))
-  closers.push(() => host.close())
+  closeAfterTest(() => host.close())
   return host
 }
 
@@ -58,7 +54,7 @@ describe('digest fields over HTTP/2', () => {
   it('count in the trailer section where Trailer has announced them (RFC 9530 §2, RFC 9113 §8.1)', async () => {
     const { port } = await start('http2')
     const session = connect(`http://127.0.0.1:${port}`)
-    closers.push(() => session.close())
+    closeAfterTest(() => session.close())
     const put = async (body: string | Buffer, digest: string, announced = 'content-digest'): Promise<number> => {
       const head = { ':method': 'PUT', ':path': '/docs/a', 'content-type': 'text/plain', trailer: announced }
       const stream = session.request(head, { waitForTrailers: true } as never)
@@ -98,10 +94,10 @@ async function until(isDone: () => Promise<boolean> | boolean, failure: string):
 describe('content that was damaged on its way', () => {
   it('leaves nothing in SQLite, neither a row nor a chunk', async () => {
     const file = await createDatabaseFile()
-    closers.push(() => file.remove())
+    closeAfterTest(() => file.remove())
     const handle = file.open()
     const store = sqliteStore(handle, { sweepInterval: 0 })
-    closers.push(() => store.close?.())
+    closeAfterTest(() => store.close?.())
     await sendDamaged(await start('plain', store))
     const count = (table: string): number =>
       (handle.prepare(`SELECT count(*) AS n FROM resource_${table}`).get() as { n: number }).n
@@ -111,10 +107,10 @@ describe('content that was damaged on its way', () => {
 
   it('leaves nothing in Postgres that the next sweep does not take', { timeout: 180_000 }, async () => {
     const server = await startPostgres()
-    closers.push(() => server.stop())
+    closeAfterTest(() => server.stop())
     const pool = server.createPool({ max: 4 })
     const store = postgresStore({ pool, sweepInterval: 50 })
-    closers.push(() => store.close?.())
+    closeAfterTest(() => store.close?.())
     await sendDamaged(await start('plain', store))
     const count = async (table: string): Promise<number> =>
       Number((await pool.query(`SELECT count(*) AS n FROM resource_${table}`)).rows[0].n)

@@ -1,18 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { jsonOf, startService, type Target, USER } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 async function start(): Promise<Target> {
   const resources = {
@@ -20,7 +16,7 @@ async function start(): Promise<Target> {
     '/photos': collection({ idempotency: 'optional', files: { photo: {}, other: {} } }),
   }
   const target = await startService({ resources })
-  closers.push(() => target.close())
+  closeAfterTest(() => target.close())
   return target
 }
 

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -11,15 +10,12 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { closeAfterTest } from '../support/close-after-test.ts'
 import { startHost } from '../support/hosts.ts'
+import { listenForTest } from '../support/listen.ts'
 import { jsonOf, MERGE_PATCH, type SendOptions, send, startService, type Target, USER } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
 
 async function start(options: ServiceOptions = {}, store?: ResourceStore): Promise<Target> {
   const resources = {
@@ -27,7 +23,7 @@ async function start(options: ServiceOptions = {}, store?: ResourceStore): Promi
     '/docs/{name}': document({ idempotency: 'optional' }),
   }
   const target = await startService({ resources, ...options }, store)
-  closers.push(() => target.close())
+  closeAfterTest(() => target.close())
   return target
 }
 
@@ -83,10 +79,8 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
     const service = createResourceService(store, { resources })
     const [a, b] = [mount('/a', service), mount('/b', service)]
     const server = createServer((req, res) => (req.url!.startsWith('/a/') ? a(req, res) : b(req, res)))
-    server.listen(0, '127.0.0.1')
-    closers.push(service.close, () => server.close())
-    await once(server, 'listening')
-    const target = { port: (server.address() as AddressInfo).port }
+    closeAfterTest(service.close)
+    const target = { port: await listenForTest(server) }
     expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', undefined])
     expect(seen(await create(target, '/b/users'))).toEqual([201, '/b/users/2', undefined])
     expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', '?1'])
@@ -104,10 +98,8 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
       const path = req.url!.replace(/^\/public/, '')
       const answer = await target.send(req.method!, path, { fields, body: Buffer.concat(chunks) })
       res.writeHead(answer.status, answer.fields.flat()).end(answer.body)
-    }).listen(0, '127.0.0.1')
-    closers.push(() => proxy.close())
-    await once(proxy, 'listening')
-    const { port } = proxy.address() as AddressInfo
+    })
+    const port = await listenForTest(proxy)
     expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', undefined])
     expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', '?1'])
     expect(seen(await create(target))).toEqual([201, '/users/1', '?1'])
@@ -295,11 +287,9 @@ describe('Idempotency-Key and other fields and methods', () => {
     })
     const host = await startHost('http2', service)
     const session = connectHttp2(`http://127.0.0.1:${host.port}`)
-    closers.push(
-      service.close,
-      () => host.close(),
-      () => session.close(),
-    )
+    closeAfterTest(service.close)
+    closeAfterTest(() => host.close())
+    closeAfterTest(() => session.close())
     const post = async (key: string | string[]) => {
       const head = { ':method': 'POST', ':path': '/users', 'content-type': 'application/json', 'idempotency-key': key }
       const stream = session.request(head).resume()

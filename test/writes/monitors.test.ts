@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
@@ -11,6 +9,7 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { listenForTest } from '../support/listen.ts'
 import { jsonOf, send, startService, type Target, waitFor } from './support.ts'
 
 let target: Target | undefined
@@ -186,14 +185,11 @@ describe('the monitor of accepted work', () => {
 
 it('a monitor of a service below a mount names its target as clients know it', async () => {
   const service = createResourceService(memoryStore(), { resources: { '/a': collection({ deletion: 'queued' }) } })
-  const server = createServer(mount('/api', service)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listenForTest(createServer(mount('/api', service)))
   await send(port, 'POST', '/api/a', jsonOf({}))
   const monitor = (await send(port, 'DELETE', '/api/a/1')).field('location')!
   expect((await send(port, 'GET', monitor)).json().target).toBe('/api/a/1')
   await service.close()
-  server.close()
 })
 
 describe('a monitor whose work has ended', () => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/node.ts'
@@ -9,6 +7,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { Answer } from '../support/answer.ts'
+import { listenForTest } from '../support/listen.ts'
 import { FORM, JSON_PATCH, JSON_TYPE, MERGE_PATCH, multipartOf, type SendOptions, send } from './support.ts'
 
 const json = express.json({ type: ['application/json', 'application/*+json'] })
@@ -33,9 +32,7 @@ describe.each(Object.keys(parsers))('a service behind %s', (name) => {
     })
     const app = express().disable('x-powered-by')
     app.use(parsers[name]!, service)
-    const server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listenForTest(createServer(app))
     const ask = (method: string, path: string, options?: SendOptions): Promise<Answer> =>
       send(port, method, path, options)
 
@@ -73,8 +70,6 @@ describe.each(Object.keys(parsers))('a service behind %s', (name) => {
       // The bytes are gone: an error that tells the operator why, and never a hang.
       expect([uploaded.status, String(errors[0]).includes('parsed before')]).toEqual([500, true])
     } else expect(uploaded.json().file.size).toBe(3)
-    server.closeAllConnections()
-    server.close()
     await service.close()
   })
 })
@@ -88,9 +83,7 @@ describe('text that a parser has left', () => {
     const app = express()
       .disable('x-powered-by')
       .use(express.text({ type: '*/*' }), service)
-    const server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listenForTest(createServer(app))
     const post = async (fields: Readonly<Record<string, string>>, body: string) =>
       (await send(port, 'POST', '/c', { fields, body, chunked: true })).status
     for (const count of [46, 47]) {
@@ -100,7 +93,6 @@ describe('text that a parser has left', () => {
       ]
       expect(statuses).toEqual(count === 46 ? [201, 201] : [413, 413])
     }
-    server.close()
     await service.close()
   })
 })
@@ -123,9 +115,7 @@ describe('content of length 0 behind a parser', () => {
     const app = express().disable('x-powered-by').use(json)
     app.use('/patched', patch({ read: () => ({ document: {} }), write: () => void writes.push('/patched') }))
     app.use(service)
-    const server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listenForTest(createServer(app))
     expect((await send(port, 'PUT', '/c/1', { fields: JSON_TYPE, body: '{"a":1}' })).status).toBe(201)
     const answer = await send(port, method, path, { fields: { ...fields, 'Content-Length': '0' } })
     expect([answer.status, answer.json().type, writes]).toEqual([
@@ -134,7 +124,6 @@ describe('content of length 0 behind a parser', () => {
       ['/c/1'],
     ])
     expect((await send(port, 'GET', '/c/1')).json()).toEqual({ id: 1, a: 1 })
-    server.close()
     await service.close()
   })
 })
@@ -162,11 +151,8 @@ describe('a request without content', () => {
         onError,
       })
       const listener = readBefore((req, res) => patched(req, res, () => service(req, res)))
-      const server = createServer(options, listener).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
+      const port = await listenForTest(createServer(options, listener))
       const answer = await send(port, method, path, { fields })
-      server.close()
       await service.close()
       return [answer.status, answer.text]
     }
@@ -203,15 +189,13 @@ describe('content that is gone, where `req.body` holds what is neither JSON nor 
     // As in Express 4, whose parsers leave `{}` for the content of every type, before another middleware reads it.
     const server = createServer((req, res) => {
       req.resume().on('end', () => service(Object.assign(req, { body }), res))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    })
+    const port = await listenForTest(server)
     const answer = await send(port, method, path, { fields, body: 'text=T' })
     expect([answer.status, String(errors[0])]).toEqual([500, expect.stringContaining('req.body does not hold it')])
     expect([(await store.list('/docs', { limit: 1 })).items, (await store.list('/notes', { limit: 1 })).items]).toEqual(
       [[], []],
     )
-    server.close()
     await service.close()
   })
 })
@@ -226,9 +210,8 @@ describe('content that a host has Node decode with `req.setEncoding`', () => {
     // Parsers of Express 4 leave `{}` where they do not take the type.
     const server = createServer((req, res) => {
       service(Object.assign(req.setEncoding('utf8'), body && { body }), res)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    })
+    const port = await listenForTest(server)
     const upload = multipartOf([{ name: 'file', filename: 'a', content: 'xyz' }])
     for (const [method, path, options] of [
       ['PUT', '/docs/a', { fields: { 'Content-Type': 'image/png' }, body: Buffer.from([0x89, 0xff]) }],
@@ -242,7 +225,6 @@ describe('content that a host has Node decode with `req.setEncoding`', () => {
     }
     expect((await send(port, 'GET', '/docs/a')).status).toBe(404)
     expect((await send(port, 'POST', '/c', { fields: FORM })).status).toBe(201)
-    server.close()
     await service.close()
   })
 })
@@ -255,12 +237,10 @@ it('the error for content that a host has read as text and left nowhere names `r
       .setEncoding('utf8')
       .resume()
       .on('end', () => service(req, res))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
+  const port = await listenForTest(server)
   expect((await send(port, 'PUT', '/a', { fields: JSON_TYPE, body: '{}' })).status).toBe(500)
   expect(String(errors[0])).toContain('let the parser set req.body')
-  server.close()
   await service.close()
 })
 
@@ -275,9 +255,7 @@ describe('text that a parser has decoded from another charset', () => {
     })
     const app = express().disable('x-powered-by')
     app.use(express.text({ type: 'text/*' }), service)
-    const server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listenForTest(createServer(app))
     const fields = { 'Content-Type': 'text/plain;Charset="ISO-8859-1"; format=flowed' }
     const body = Buffer.from('grün', 'latin1')
     await send(port, 'POST', '/u', multipartOf([{ name: 'file', filename: 'a', content: 'xyz' }]))
@@ -288,16 +266,13 @@ describe('text that a parser has decoded from another charset', () => {
       expect([read.field('content-type'), read.text]).toEqual(['text/plain; format=flowed; charset=utf-8', 'grün'])
     }
     expect((await send(port, 'POST', '/notes', { fields, body })).json()).toEqual({ id: 1, text: 'grün' })
-    server.close()
     await service.close()
   })
 
   it('is stored as it came where the host keeps other text in `body`', async () => {
     const service = createResourceService(memoryStore(), { resources: { '/docs': collection({ types: ['*/*'] }) } })
     const server = createServer((req, res) => service(Object.assign(req, { body: 'set by another plugin' }), res))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listenForTest(server)
     const fields = { 'Content-Type': 'text/plain; charset=iso-8859-1' }
     await send(port, 'PUT', '/docs/a', { fields, body: Buffer.from('grün', 'latin1') })
     const read = await send(port, 'GET', '/docs/a')
@@ -305,7 +280,6 @@ describe('text that a parser has decoded from another charset', () => {
       fields['Content-Type'],
       [...Buffer.from('grün', 'latin1')],
     ])
-    server.close()
     await service.close()
   })
 })

@@ -1,15 +1,11 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { collection, createResourceService, document, type ServiceOptions } from '../../src/index.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
-
-const closers: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
+import { closeAfterTest } from '../support/close-after-test.ts'
 
 interface Call {
   readonly name: string
@@ -41,7 +37,7 @@ function createSilentStore(): SilentStore {
     return new Promise((_, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
       // A service waits for its requests when it closes.
-      closers.push(() => reject(new Error('The test has ended.')))
+      closeAfterTest(() => reject(new Error('The test has ended.')))
     })
   }
 
@@ -80,7 +76,7 @@ async function serve(store: ResourceStore, options: ServiceOptions): Promise<num
   const service = createResourceService(store, options)
   const server = createServer(service).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  closers.push(async () => {
+  closeAfterTest(async () => {
     server.closeAllConnections()
     server.close()
     await service.close()

@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events'
-import type { Content } from '../../stores/types.ts'
-import { claimGivenUp, create, pathsOf, put } from '../calls.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
+import { isHttpError } from '../../core/errors.ts'
+import type { Content, ResourceStore } from '../../stores/types.ts'
+import { claimGivenUp, create, pathsOf, put, readResource } from '../calls.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles, claimStored } from '../claims.ts'
 import { listAll } from '../lists.ts'
 import { binary, brokenStream, createBytes, createGate, interrupt, stream, text } from '../samples.ts'
 import { type Bench, type Case, it } from '../types.ts'
@@ -141,5 +142,34 @@ export const faults: readonly Case[] = [
     const early = async () => store.stage!(stream(createBytes(10, 1)), { signal: AbortSignal.abort(error) })
     const reason = await claimFails(early, 'Content was staged although its signal had been aborted before.')
     claim(reason === error, 'An aborted call fails with the reason of its signal.')
+  }),
+]
+
+/** Fails unless content is kept, or refused for what is long about it. @param long what that is */
+async function claimKept(store: ResourceStore, path: string, content: Content, long: string): Promise<void> {
+  try {
+    await put(store, path, content)
+  } catch (error) {
+    claim(isHttpError(error) && error.status < 500, `${long} makes the store fail with ${String(error)}.`)
+    return
+  }
+  const sentence = `${long} is taken for another one.`
+  await claimStored(store, path, content, sentence)
+  claimEqual((await readResource(store, path)).contentLanguage, content.contentLanguage, sentence)
+}
+
+/** What clients may send, and what has no place in many a column. */
+export const longValues: readonly Case[] = [
+  it('keeps a path of 2048 bytes, or refuses it with an HttpError below 500', { needs: ['paths'] }, async (bench) => {
+    const { store, path } = bench
+    await claimKept(store, path('x'.repeat(2048 - path('').length)), text('long'), 'A path of 2048 bytes')
+  }),
+  it('keeps a long media type and a long list of languages, or refuses them with an HttpError below 500', {
+    needs: ['contents'],
+  }, async ({ store, path }) => {
+    const contentType = `text/plain;x=${'x'.repeat(987)}`
+    await claimKept(store, path(1), { contentType, body: 'x' }, 'A media type of 1000 characters')
+    const contentLanguage = Array(250).fill('de').join(', ')
+    await claimKept(store, path(2), { ...text('x'), contentLanguage }, 'A list of 250 languages')
   }),
 ]

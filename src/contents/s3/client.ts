@@ -58,23 +58,6 @@ interface SignerOptions extends Unsigned, S3Credentials {
 /** The part of aws4fetch that is used; its own declarations need those of a browser. */
 type Signer = new (options: SignerOptions) => { sign(): Promise<{ readonly url: URL; readonly headers: Headers }> }
 
-/** Sends signed requests to one bucket. */
-export interface S3Client {
-  /**
-   * Sends a request until the service answers it with something else than an overload or a failure of its own.
-   * @throws HttpError 503 while the service is away
-   * @throws the reason of the signal
-   */
-  send(request: S3Request): Promise<S3Response>
-  /**
-   * Signs an address for those who have no credentials.
-   * @param lifetime seconds for which a request may begin
-   * @throws HttpError 503 while there are no credentials
-   * @throws the reason of the signal
-   */
-  presign(request: Pick<S3Request, 'method' | 'name' | 'query' | 'signal'>, lifetime: number): Promise<string>
-}
-
 interface S3ClientOptions {
   readonly endpoint: URL
   readonly region: string
@@ -94,7 +77,10 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
 /** The same with statuses of the client: content that got stuck on its way, and two attempts that met. */
 const TRANSIENT_CODES: readonly unknown[] = ['RequestTimeout', 'IncompleteBody', 'OperationAborted']
 
-export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions): S3Client {
+export type S3Client = ReturnType<typeof createS3Client>
+
+/** Sends signed requests to one bucket. */
+export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions) {
   const base = `${endpoint.href.replace(/\/$/, '')}/${bucket}`
   /** Milliseconds by which the clock of the service is ahead, where that is more than the tolerance. */
   let clockOffset = 0
@@ -157,7 +143,13 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   }
 
   return {
-    async presign(request, lifetime) {
+    /**
+     * Signs an address for those who have no credentials.
+     * @param lifetime seconds for which a request may begin
+     * @throws HttpError 503 while there are no credentials
+     * @throws the reason of the signal
+     */
+    async presign(request: Pick<S3Request, 'method' | 'name' | 'query' | 'signal'>, lifetime: number): Promise<string> {
       const url = addressOf(request)
       url.searchParams.set('X-Amz-Expires', String(lifetime))
       const deadline = createDeadline(timeout, request.signal)
@@ -172,7 +164,12 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       return signed.url.href.replaceAll('+', '%20')
     },
 
-    async send(request) {
+    /**
+     * Sends a request until the service answers it with something else than an overload or a failure of its own.
+     * @throws HttpError 503 while the service is away
+     * @throws the reason of the signal
+     */
+    async send(request: S3Request): Promise<S3Response> {
       const { signal } = request
       const begin = performance.now()
       for (let count = 1; ; count++) {

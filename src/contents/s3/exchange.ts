@@ -3,18 +3,14 @@
 import { ByteBlocks } from '../../core/byte-blocks.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 
-export interface Deadline {
-  readonly signal: AbortSignal
-  begin(): void
-  end(): void
-}
+export type Deadline = ReturnType<typeof createDeadline>
 
 /** Aborts a signal when something that has begun does not end in time. */
-export function createDeadline(timeout: number, signal: AbortSignal | undefined): Deadline {
+export function createDeadline(timeout: number, signal: AbortSignal | undefined) {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   return {
-    signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
+    signal: (signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal])) as AbortSignal,
     begin(): void {
       timer = setTimeout(() => controller.abort(new Error(`No response within ${timeout} ms.`)), timeout)
     },

@@ -14,13 +14,7 @@ const STEP = 500
 /** Milliseconds after which they have it in any case. */
 const STEP_TIME = 4
 
-export interface CollectionIndexes {
-  /** Indexes a new state of a member by all rules, those of `given` included. @param isNew whether the member is new */
-  update(entry: Entry, given: CollectionIndex | undefined, isNew: boolean): void
-  remove(path: string): void
-  /** @throws HttpError 503 while members that exist already are indexed, 400 for a malformed cursor */
-  page(index: CollectionIndex, options: ListOptions): Page
-}
+export type CollectionIndexes = ReturnType<typeof createCollectionIndexes>
 
 /** One index, from its first use on. */
 interface OpenIndex {
@@ -36,7 +30,7 @@ interface OpenIndex {
 /** @param membersAfter some members of the collection in an order of names, hidden ones apart from the others */
 export function createCollectionIndexes(
   membersAfter: (name: string | undefined, limit: number, hidden: boolean) => readonly Entry[],
-): CollectionIndexes {
+) {
   const indexes = new Map<string, OpenIndex>()
   let latest: OpenIndex | undefined
 
@@ -108,14 +102,15 @@ export function createCollectionIndexes(
   }
 
   return {
-    update(entry, given, isNew) {
+    /** Indexes a new state of a member by all rules, those of `given` included. @param isNew whether the member is new */
+    update(entry: Entry, given: CollectionIndex | undefined, isNew: boolean): void {
       const isKnown = given === undefined || indexes.has(given.version)
       const own = given === undefined ? undefined : open(given)
       for (const opened of indexes.values()) void indexEntry(opened, entry, isNew)
       if (!isKnown) void indexExisting(own!)
     },
 
-    remove(path) {
+    remove(path: string): void {
       const name = nameOf(path)
       for (const opened of indexes.values()) {
         opened.awaited.delete(path)
@@ -126,7 +121,8 @@ export function createCollectionIndexes(
       }
     },
 
-    page(index, options) {
+    /** @throws HttpError 503 while members that exist already are indexed, 400 for a malformed cursor */
+    page(index: CollectionIndex, options: ListOptions): Page {
       const isKnown = indexes.has(index.version)
       const opened = open(index)
       if (!isKnown) void indexExisting(opened)

@@ -55,33 +55,10 @@ export interface MemberPlace extends Place {
   readonly integer: number
 }
 
-/** Which resources are members of which collection, and which names are free there. */
-export interface MemberIndex {
-  /** Adds an entry to its collection, or moves it between the visible and the hidden ones. */
-  add(entry: Entry, place?: Place): void
-  remove(path: string): void
-  /**
-   * Indexes a new state of an entry by the rules that its collection has, and by others that it was written with.
-   * @param isNew whether it is the first state of the entry
-   */
-  index(entry: Entry, index: CollectionIndex | undefined, isNew: boolean): void
-  /** All paths below a path: those that begin with it and a slash. */
-  below(path: string): readonly string[]
-  page(collection: string, options: ListOptions): Page
-  /**
-   * Takes a name that was never used.
-   * @throws HttpError 507 when there is none left
-   */
-  take(collection: string): MemberPlace
-  /** Keeps a name that was taken for content that is still on its way. */
-  reserve(place: MemberPlace): void
-  /** Whether a reserved name has not been written meanwhile. */
-  isReserved(place: MemberPlace): boolean
-  /** Gives up a name that was taken. It stays unused: that is better than two resources that shared it. */
-  release(place: MemberPlace): void
-}
+export type MemberIndex = ReturnType<typeof createMemberIndex>
 
-export function createMemberIndex(): MemberIndex {
+/** Which resources are members of which collection, and which names are free there. */
+export function createMemberIndex() {
   const collections = new Map<string, Collection>()
   let firstId = 1
   /**
@@ -149,7 +126,8 @@ export function createMemberIndex(): MemberIndex {
   }
 
   return {
-    add(entry, place = placeOf(entry.path)) {
+    /** Adds an entry to its collection, or moves it between the visible and the hidden ones. */
+    add(entry: Entry, place: Place | undefined = placeOf(entry.path)): void {
       if (place === undefined) {
         setItem(outside, entry.path, entry.path)
         return
@@ -170,7 +148,7 @@ export function createMemberIndex(): MemberIndex {
       else collection.reserved?.delete(integer)
     },
 
-    remove(path) {
+    remove(path: string): void {
       const place = placeOf(path)
       if (place === undefined) {
         deleteItem(outside, path)
@@ -184,7 +162,11 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
 
-    index(entry, index, isNew) {
+    /**
+     * Indexes a new state of an entry by the rules that its collection has, and by others that it was written with.
+     * @param isNew whether it is the first state of the entry
+     */
+    index(entry: Entry, index: CollectionIndex | undefined, isNew: boolean): void {
       if (!hasIndexes && index === undefined) return
       const collection = placeOf(entry.path)?.collection
       if (collection === undefined) return
@@ -192,7 +174,8 @@ export function createMemberIndex(): MemberIndex {
       else openIndexes(collection).update(entry, index, isNew)
     },
 
-    below(path) {
+    /** All paths below a path: those that begin with it and a slash. */
+    below(path: string): readonly string[] {
       const prefix = `${path}/`
       const paths = itemsBelow(outside, prefix)
       const own = collections.get(path)
@@ -204,7 +187,7 @@ export function createMemberIndex(): MemberIndex {
       return paths
     },
 
-    page(path, options) {
+    page(path: string, options: ListOptions): Page {
       const { query } = options
       const collection = collections.get(path)
       if (collection === undefined) {
@@ -214,7 +197,8 @@ export function createMemberIndex(): MemberIndex {
       return query === undefined ? readPage(collection, options) : openIndexes(collection).page(query.index, options)
     },
 
-    take(path) {
+    /** Takes a name that was never used. @throws HttpError 507 when there is none left */
+    take(path: string): MemberPlace {
       const collection = open(path)
       const integer = collection.next
       if (!Number.isSafeInteger(integer)) {
@@ -225,16 +209,19 @@ export function createMemberIndex(): MemberIndex {
       return { collection, integer }
     },
 
-    reserve({ collection, integer }) {
+    /** Keeps a name that was taken for content that is still on its way. */
+    reserve({ collection, integer }: MemberPlace): void {
       collection.reserved ??= new Set()
       collection.reserved.add(integer)
     },
 
-    isReserved({ collection, integer }) {
+    /** Whether a reserved name has not been written meanwhile. */
+    isReserved({ collection, integer }: MemberPlace): boolean {
       return collection.reserved?.has(integer) === true
     },
 
-    release({ collection, integer }) {
+    /** Gives up a name that was taken. It stays unused: that is better than two resources that shared it. */
+    release({ collection, integer }: MemberPlace): void {
       collection.reserved?.delete(integer)
       closeIfEmpty(collection)
     },

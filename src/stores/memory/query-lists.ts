@@ -36,22 +36,10 @@ export function createMember(entry: Entry, index: CollectionIndex, values: Index
 /** Stands for the order of names, in place of the position of a property. */
 export const BY_NAME = -1
 
-/** The members of one collection in every order in which a query may read them. */
-export interface QueryLists {
-  /** Positions of the properties of the scope. */
-  readonly scope: readonly number[]
-  add(member: IndexedMember): void
-  remove(member: IndexedMember): void
-  find(name: string): IndexedMember | undefined
-  /**
-   * Members by the value of a property, then by name.
-   * @param position of the property, or `BY_NAME`
-   * @param isScoped whether they stand in the order of the scope first; then not for a property of the scope
-   */
-  list(position: number, isScoped: boolean): RankedList<IndexedMember>
-}
+export type QueryLists = ReturnType<typeof createQueryLists>
 
-export function createQueryLists(index: CollectionIndex): QueryLists {
+/** The members of one collection in every order in which a query may read them. */
+export function createQueryLists(index: CollectionIndex) {
   const scope = index.scope.map((property) => index.properties.indexOf(property))
   const positions = [BY_NAME, ...index.properties.keys()]
   const whole = new Map(positions.map((position) => [position, createRankedList(compareBy(position, []))]))
@@ -64,17 +52,23 @@ export function createQueryLists(index: CollectionIndex): QueryLists {
   const members = new Map<string, IndexedMember>()
 
   return {
-    scope,
-    add(member) {
+    /** Positions of the properties of the scope. */
+    scope: scope as readonly number[],
+    add(member: IndexedMember): void {
       members.set(member.name, member)
       for (let i = 0; i < all.length; i++) all[i]!.add(member)
     },
-    remove(member) {
+    remove(member: IndexedMember): void {
       members.delete(member.name)
       for (const list of all) list.remove(member)
     },
-    find: (name) => members.get(name),
-    list(position, isScoped) {
+    find: (name: string): IndexedMember | undefined => members.get(name),
+    /**
+     * Members by the value of a property, then by name.
+     * @param position of the property, or `BY_NAME`
+     * @param isScoped whether they stand in the order of the scope first; then not for a property of the scope
+     */
+    list(position: number, isScoped: boolean): RankedList<IndexedMember> {
       return (isScoped ? scoped : whole).get(position)!
     },
   }

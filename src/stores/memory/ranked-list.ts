@@ -3,26 +3,15 @@ const SPARSE = CHUNK >> 2
 /** Added items that wait. More cost no fewer comparisons, and a write that puts them in would take milliseconds. */
 const MOST_WAITING = 256
 
-/** Items in an order, each of which is found by its rank as well: the number of items before it. */
-export interface RankedList<Item> {
-  readonly size: number
-  /** Adds an item that compares equal to none of the list. */
-  add(item: Item): void
-  /** Takes away the item that compares equal to one, if there is one. */
-  remove(item: Item): void
-  /** The item at a rank below the size. */
-  at(rank: number): Item
-  /** The first rank of a range at which `isBefore` does not hold. It holds for the first part of the range and for no more. */
-  search(from: number, to: number, isBefore: (item: Item) => boolean): number
-  /** The items of a range of ranks. The list must not change meanwhile. */
-  slice(from: number, to: number): Generator<Item, void, undefined>
-}
+export type RankedList<Item> = ReturnType<typeof createRankedList<Item>>
 
 /**
+ * Items in an order, each of which is found by its rank as well: the number of items before it.
+ *
  * Chunks of at most 512 items keep a change cheap, however many items there are. What is added waits until the list is read
  * or many items wait: put in by order, most of them stand next to the one before, which spares the search.
  */
-export function createRankedList<Item>(compare: (a: Item, b: Item) => number): RankedList<Item> {
+export function createRankedList<Item>(compare: (a: Item, b: Item) => number) {
   const chunks: Item[][] = []
   const waiting: Item[] = []
   /** Without those that wait. */
@@ -112,15 +101,17 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
   }
 
   return {
-    get size() {
+    get size(): number {
       return size + waiting.length
     },
 
-    add(item) {
+    /** Adds an item that compares equal to none of the list. */
+    add(item: Item): void {
       if (waiting.push(item) === MOST_WAITING) settle()
     },
 
-    remove(item) {
+    /** Takes away the item that compares equal to one, if there is one. */
+    remove(item: Item): void {
       settle()
       if (size === 0) return
       const index = findChunk(item, 0)
@@ -133,17 +124,20 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
       ranks = undefined
     },
 
-    at(rank) {
+    /** The item at a rank below the size. */
+    at(rank: number): Item {
       settle()
       const index = chunkAt(rank)
       return chunks[index]![rank - ranksOfChunks()[index]!]!
     },
 
-    search(from, to, isBefore) {
+    /** The first rank of a range at which `isBefore` does not hold. It holds for the first part of the range and for no more. */
+    search(from: number, to: number, isBefore: (item: Item) => boolean): number {
       return findFirst(from, to, (rank) => isBefore(this.at(rank)))
     },
 
-    *slice(from, to) {
+    /** The items of a range of ranks. The list must not change meanwhile. */
+    *slice(from: number, to: number): Generator<Item, void, undefined> {
       if (from >= to) return
       settle()
       let index = chunkAt(from)

@@ -11,13 +11,6 @@ import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.t
 
 export type CheckoutLimits = Required<Pick<PostgresStoreOptions, 'statementTimeout' | 'connectTimeout'>>
 
-/** The calls that wait for a connection, or for something else. */
-export interface WaitingCalls {
-  /** @throws HttpError 503 when too many wait already */
-  enter(): void
-  leave(): void
-}
-
 /** Sends a query on a connection. @returns its rows. Fails when its deadline is over. */
 export type SendQuery = (query: PostgresQuery) => Promise<unknown[]>
 
@@ -36,17 +29,18 @@ export const UNENDING: Abortable = {}
 /** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
 export const LOOK_PERIOD = 50
 
-/** @param limit calls that may wait at the same time */
-export function createWaitingCalls(limit: number, awaited = 'a connection'): WaitingCalls {
+export type WaitingCalls = ReturnType<typeof createWaitingCalls>
+
+/** Counts the calls that wait for a connection, or for something else. @param limit those that may wait at the same time */
+export function createWaitingCalls(limit: number, awaited = 'a connection') {
   let count = 0
   return {
-    enter() {
-      if (count >= limit) {
-        throw createUnavailableError(new Error(`${limit} calls wait for ${awaited} already.`))
-      }
+    /** @throws HttpError 503 when too many wait already */
+    enter(): void {
+      if (count >= limit) throw createUnavailableError(new Error(`${limit} calls wait for ${awaited} already.`))
       count++
     },
-    leave() {
+    leave(): void {
       count--
     },
   }

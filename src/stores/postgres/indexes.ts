@@ -1,7 +1,7 @@
 import type { CollectionIndex } from '../lists.ts'
 import type { Description } from '../new-state.ts'
 import { tryTo } from '../sql/background.ts'
-import type { IndexSteps, SqlShared, Swept } from '../sql/dialect.ts'
+import type { Batch, NewEntry, SqlShared, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
@@ -23,14 +23,7 @@ import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStateme
 import { encodeKey } from './statements.ts'
 import { CONTENT, FACTS, NOW } from './write-statements.ts'
 
-export interface PostgresIndexes extends IndexSteps<Position> {
-  /** The place of an index; `undefined` when it is not known and the collection has no members. */
-  find(run: RunStatement, collection: string, index: CollectionIndex): Promise<Place | 'unknown' | undefined>
-  /** Before content is written with values: makes the places that there are none of. */
-  prepare(writes: readonly { readonly path: string; readonly content: Description }[]): Promise<void>
-  /** One bounded step of clearing away indexes that have not been used for a day. */
-  sweep(): Promise<Swept>
-}
+export type PostgresIndexes = ReturnType<typeof createPostgresIndexes>
 
 type UsedRow = PlaceRow & { readonly is_stale: boolean }
 
@@ -46,7 +39,7 @@ export function createPostgresIndexes(
   prefix: string,
   open: OpenContent,
   { indexMembers }: Pick<SqlShared, 'indexMembers'>,
-): PostgresIndexes {
+) {
   const statements = writeIndexStatements(prefix)
   const known = new Set<string>()
 
@@ -85,7 +78,8 @@ export function createPostgresIndexes(
   }
 
   return {
-    async find(run, collection, index) {
+    /** The place of an index; `undefined` when it is not known and the collection has no members. */
+    async find(run: RunStatement, collection: string, index: CollectionIndex): Promise<Place | 'unknown' | undefined> {
       const row = await findRow(run, collection, index)
       if (row === undefined) {
         const [found] = await run<{ has: boolean }>(statements.hasMembers, [encodeKey(collection)])
@@ -96,7 +90,8 @@ export function createPostgresIndexes(
       return toPlace(row)
     },
 
-    async prepare(writes) {
+    /** Before content is written with values: makes the places that there are none of. */
+    async prepare(writes: readonly { readonly path: string; readonly content: Description }[]): Promise<void> {
       for (const { path, content } of writes) {
         const index = content.indexed?.index
         const collection = placeOf(path)?.collection
@@ -106,7 +101,7 @@ export function createPostgresIndexes(
       }
     },
 
-    async read(collection, index) {
+    async read(collection: string, index: CollectionIndex): Promise<Batch<Position> | undefined> {
       const row = (await findRow(connection.read, collection, index)) ?? (await createRow(collection, index))
       if (row.phase === DONE) return readPending(collection, row.id)
       const values = [encodeKey(collection), row.phase, Buffer.from(row.walked)]
@@ -114,7 +109,7 @@ export function createPostgresIndexes(
       return toWalkedBatch(row, members, open)
     },
 
-    async commit(position, items) {
+    async commit(position: Position, items: readonly NewEntry[]): Promise<number | undefined> {
       const { place, pending } = position
       const done = await connection.transact(async (run) => {
         const [row] = await run<{ phase: number; walked: string; indexed: number }>(statements.holdPlace, [place])
@@ -134,7 +129,8 @@ export function createPostgresIndexes(
       return done === ROLL_BACK ? undefined : done
     },
 
-    async sweep() {
+    /** One bounded step of clearing away indexes that have not been used for a day. */
+    async sweep(): Promise<Swept> {
       const [dropped] = await connection.read<{ id: number }>(statements.findDropped, [])
       if (dropped !== undefined) {
         for (const statement of [statements.sweepEntries, statements.sweepPending]) {
@@ -148,7 +144,7 @@ export function createPostgresIndexes(
   }
 
   /** Those that are still what they were; no write of them goes on before the transaction ends. */
-  async function holdUnchanged(run: RunStatement, items: Parameters<PostgresIndexes['commit']>[1]) {
+  async function holdUnchanged(run: RunStatement, items: readonly NewEntry[]) {
     if (items.length === 0) return []
     const paths = items.map(({ item }) => encodeKey(item.path))
     const statement = statements.holdMembers(paths.length)

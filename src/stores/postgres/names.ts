@@ -4,19 +4,7 @@ import { KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
 import type { PostgresConnection } from './connection.ts'
 import { encodeKey, type PostgresStatements } from './statements.ts'
 
-/**
- * Assigns the names of new members. Each process leases blocks of them from the counter of the collection: one name at a
- * time while creations are rare, more at once under load. Names ascend within a process; the blocks of several processes
- * lie between each other, and what a process has not used when it ends is never used.
- */
-export interface NameSource {
-  /** @throws HttpError 507 when the collection has no names left, 503 when too many calls wait for one */
-  take(collection: string): Promise<string>
-  /** The value to which the counter must be raised when a client writes a name; `undefined` when it is above already. */
-  raiseFor(collection: string, id: number): number | undefined
-  /** Tells a value that the counter has reached, and will never go below. */
-  learn(collection: string, next: number): void
-}
+export type NameSource = ReturnType<typeof createNameSource>
 
 interface Counter {
   /** The names left of the block: `next` to `end` - 1. */
@@ -47,12 +35,13 @@ const END = Number.MAX_SAFE_INTEGER + 1
 /** A name of the block that a client has written and erased must still be remembered when its turn comes. */
 const LEASE: number = KEPT_AFTER_EXPIRY / 3
 
-/** @param maxWaiting calls that may wait for a name of one collection at the same time */
-export function createNameSource(
-  connection: PostgresConnection,
-  statements: PostgresStatements,
-  maxWaiting: number,
-): NameSource {
+/**
+ * Assigns the names of new members. Each process leases blocks of them from the counter of the collection: one name at a
+ * time while creations are rare, more at once under load. Names ascend within a process; the blocks of several processes
+ * lie between each other, and what a process has not used when it ends is never used.
+ * @param maxWaiting calls that may wait for a name of one collection at the same time
+ */
+export function createNameSource(connection: PostgresConnection, statements: PostgresStatements, maxWaiting: number) {
   const counters = new Map<string, Counter>()
 
   function counterOf(collection: string): Counter {
@@ -94,7 +83,8 @@ export function createNameSource(
   }
 
   return {
-    async take(collection) {
+    /** @throws HttpError 507 when the collection has no names left, 503 when too many calls wait for one */
+    async take(collection: string): Promise<string> {
       const counter = counterOf(collection)
       if (counter.waiting >= maxWaiting) {
         throw createUnavailableError(new Error(`${maxWaiting} calls wait for a name already.`))
@@ -113,13 +103,15 @@ export function createNameSource(
       }
     },
 
-    raiseFor(collection, id) {
+    /** The value to which the counter must be raised when a client writes a name; `undefined` when it is above already. */
+    raiseFor(collection: string, id: number): number | undefined {
       const counter = counterOf(collection)
       if (id < counter.reached) return undefined
       return Math.min(id + step(counter.raises), END)
     },
 
-    learn(collection, next) {
+    /** Tells a value that the counter has reached, and will never go below. */
+    learn(collection: string, next: number): void {
       const counter = counterOf(collection)
       counter.reached = Math.max(counter.reached, next)
     },

@@ -43,36 +43,6 @@ export interface PutResult {
   readonly counter: { readonly collection: string; readonly next: number } | undefined
 }
 
-/** The rows of the paths. Each change is one statement, atomic by itself. */
-export interface PostgresStates {
-  read(path: string, options?: ReadOptions): Promise<StoredState>
-  readRow(path: string, call: Abortable): Promise<DatedRow | undefined>
-  /** What a reader finds who sees nothing hidden. */
-  toFoundState(row: DatedRow | undefined): StoredState
-  /** Writes a path; `undefined` when its state was not the expected one. */
-  put(
-    run: RunStatement,
-    path: string,
-    content: Description,
-    taken: Taken,
-    expect: PutExpectation,
-    version?: string,
-  ): Promise<PutResult | undefined>
-  /** Creates a path of small content; `undefined` where a row is there, also that of a removed resource. */
-  create(run: RunStatement, own: NewRow): Promise<PutResult | undefined>
-  /**
-   * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
-   * transaction has to find out why that is not possible.
-   */
-  createBeside(run: RunStatement, other: NewRow, own: NewRow): Promise<PutResult | undefined>
-  /** Within a transaction: whether a path is present; it then stays so until the transaction ends. */
-  hold(run: RunStatement, path: string): Promise<boolean>
-  /** Removes everything below a path, without a trace. In a transaction that has removed the path before. */
-  dropBelow(run: RunStatement, path: string): Promise<void>
-  /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
-  drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined>
-}
-
 /** A path that is written for the first time. */
 export interface NewRow {
   readonly path: string
@@ -92,30 +62,42 @@ const DIVISION_BY_ZERO = '22012'
 /** Steps in which what is below a path is removed: more than there are collections within each other. */
 const MOST_LEVELS = 16
 
+export type PostgresStates = ReturnType<typeof createPostgresStates>
+
+/** The rows of the paths. Each change is one statement, atomic by itself. */
 export function createPostgresStates(
   connection: PostgresConnection,
   statements: PostgresStatements,
   contents: PostgresContents,
   names: NameSource,
   { settings, nextVersion }: Pick<SqlShared, 'settings' | 'nextVersion'>,
-): PostgresStates {
+) {
   const grace = toCountable(settings.grace)
 
   return {
-    async read(path, options = {}) {
+    async read(path: string, options: ReadOptions = {}): Promise<StoredState> {
       const statement = options.metadataOnly ? statements.readFacts : statements.readState
       const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], options)
       return toState(row, options, row?.now ?? 0, contents.open)
     },
 
-    async readRow(path, call) {
+    async readRow(path: string, call: Abortable): Promise<DatedRow | undefined> {
       const [row] = await connection.read<DatedRow>(statements.readState, [encodeKey(path)], call)
       return row
     },
 
-    toFoundState: (row) => toState(row, {}, row?.now ?? 0, contents.open),
+    /** What a reader finds who sees nothing hidden. */
+    toFoundState: (row: DatedRow | undefined): StoredState => toState(row, {}, row?.now ?? 0, contents.open),
 
-    async put(run, path, content, taken, expect, version = nextVersion()) {
+    /** Writes a path; `undefined` when its state was not the expected one. */
+    async put(
+      run: RunStatement,
+      path: string,
+      content: Description,
+      taken: Taken,
+      expect: PutExpectation,
+      version: string = nextVersion(),
+    ): Promise<PutResult | undefined> {
       const place = placeOf(path)
       const indexed = place === undefined ? [] : listIndexed(content)
       const values: PostgresValue[] = [encodeKey(path), version, taken.size, ...encodeFields(content), taken.id ?? null]
@@ -144,14 +126,19 @@ export function createPostgresStates(
       }
     },
 
-    async create(run, own) {
+    /** Creates a path of small content; `undefined` where a row is there, also that of a removed resource. */
+    async create(run: RunStatement, own: NewRow): Promise<PutResult | undefined> {
       const indexed = listIndexed(own.content)
       const statement = indexed.length > 0 ? statements.createStateIndexed : statements.createState
       const [row] = await run<CreatedRow>(statement, [...listValues(own), ...indexed])
       return row && toCreation(own, row)
     },
 
-    async createBeside(run, other, own) {
+    /**
+     * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
+     * transaction has to find out why that is not possible.
+     */
+    async createBeside(run: RunStatement, other: NewRow, own: NewRow): Promise<PutResult | undefined> {
       const indexed = listIndexed(own.content)
       const values = [...listValues(other), ...listValues(own), ...indexed]
       const statement = indexed.length > 0 ? statements.createBesideIndexed : statements.createBeside
@@ -165,11 +152,13 @@ export function createPostgresStates(
       }
     },
 
-    async hold(run, path) {
+    /** Within a transaction: whether a path is present; it then stays so until the transaction ends. */
+    async hold(run: RunStatement, path: string): Promise<boolean> {
       return (await run(statements.holdState, [encodeKey(path)])).length > 0
     },
 
-    async dropBelow(run, path) {
+    /** Removes everything below a path, without a trace. In a transaction that has removed the path before. */
+    async dropBelow(run: RunStatement, path: string): Promise<void> {
       const range = rangeBelow(path).map((key) => Buffer.from(key))
       // What each step waited for may have added rows further below, which the step did not see.
       for (let level = 0, isDone = false; !isDone && level < MOST_LEVELS; level++) {
@@ -177,7 +166,9 @@ export function createPostgresStates(
       }
     },
 
-    async drop(run, path, { mode, retention, expect, reach }) {
+    /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
+    async drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined> {
+      const { mode, retention, expect, reach } = options
       const values: PostgresValue[] = [
         encodeKey(path),
         typeof expect === 'object' ? expect.version : null,

@@ -5,9 +5,8 @@ import { publishFailure } from '../../core/diagnostics.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { LONGEST_TIMER, waitAtMost } from '../../core/time.ts'
 import type { CollectionIndex } from '../lists.ts'
-import type { StoredResource } from '../types.ts'
-import type { IndexSteps, Swept } from './dialect.ts'
-import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
+import type { IndexSteps, NewEntry, Swept } from './dialect.ts'
+import { encodeEntry } from './queries/index-tables.ts'
 
 /** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
 const PAUSE_OF_SWEEP = 5
@@ -91,7 +90,7 @@ export function createIndexer<Position>(steps: IndexSteps<Position>) {
       const batch = await steps.read(collection, index)
       if (isClosed) return
       if (batch === undefined) break
-      const entries: { item: StoredResource; keys: EntryKeys }[] = []
+      const entries: NewEntry[] = []
       for (const item of batch.items) {
         const isWritten = item.indexed?.index.version === index.version
         const values = isWritten ? item.indexed!.values : await index.valuesOf(item)

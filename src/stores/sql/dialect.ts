@@ -180,6 +180,12 @@ export interface Batch<Position> {
   readonly position: Position
 }
 
+/** A member, and the keys of the entry that it gets. */
+export interface NewEntry {
+  readonly item: StoredResource
+  readonly keys: EntryKeys
+}
+
 export interface IndexSteps<Position> {
   /** The next members to be indexed, none when that was not known yet; `undefined` when all of them are. */
   read(collection: string, index: CollectionIndex): MaybePromise<Batch<Position> | undefined>
@@ -187,10 +193,7 @@ export interface IndexSteps<Position> {
    * Makes the entries of those members that are unchanged since they were read, and keeps how far the work has come.
    * @returns how many members have been indexed so far; `undefined` when another process has done it meanwhile
    */
-  commit(
-    position: Position,
-    items: readonly { readonly item: StoredResource; readonly keys: EntryKeys }[],
-  ): MaybePromise<number | undefined>
+  commit(position: Position, items: readonly NewEntry[]): MaybePromise<number | undefined>
 }
 
 /** Whether a step of the sweep found all that there was to do. */

@@ -166,21 +166,14 @@ export function createSqliteChanges(
   }
 }
 
+export type SqliteClock = ReturnType<typeof createSqliteClock>
+
 /**
  * The clock of the processes that share a file: the local one, but never behind the latest second in which any of them
  * has written. A process whose clock is hours behind would otherwise date a new state like one that was removed, and
  * whose row another process has swept.
  */
-export interface SqliteClock {
-  /** The time as this process knows it, without a look at the file. */
-  now(): number
-  /** Within a transaction: the time by the file. */
-  read(): number
-  /** Within a transaction: the time by the file, for what is written now; no process writes an earlier one afterwards. */
-  tick(): number
-}
-
-export function createSqliteClock(statements: SqliteStatements, now: () => number): SqliteClock {
+export function createSqliteClock(statements: SqliteStatements, now: () => number) {
   const clock = createForwardClock(now)
 
   /** The latest second of the file. The file keeps seconds: a date has no more, and one write a second is enough. */
@@ -192,14 +185,17 @@ export function createSqliteClock(statements: SqliteStatements, now: () => numbe
 
   readSecond()
   return {
-    now: clock.now,
+    /** The time as this process knows it, without a look at the file. */
+    now: (): number => clock.now(),
 
-    read() {
+    /** Within a transaction: the time by the file. */
+    read(): number {
       readSecond()
       return clock.now()
     },
 
-    tick() {
+    /** Within a transaction: the time by the file, for what is written now; no process writes an earlier one afterwards. */
+    tick(): number {
       const known = readSecond()
       const time = clock.now()
       const second = Math.floor(time / 1000)
@@ -209,23 +205,16 @@ export function createSqliteClock(statements: SqliteStatements, now: () => numbe
   }
 }
 
-/** Assigns the names of new members, by a counter for each collection. All of it runs within a transaction. */
-export interface SqliteNames {
-  /** @throws HttpError 507 when the collection has no names left */
-  take(collection: string): string
-  /**
-   * Keeps a name that a client has written from being assigned.
-   * @param collection as it stands in the table
-   */
-  raiseFor(collection: string, name: string): void
-}
+export type SqliteNames = ReturnType<typeof createSqliteNames>
 
-export function createSqliteNames(connection: SqliteConnection, statements: SqliteStatements): SqliteNames {
+/** Assigns the names of new members, by a counter for each collection. All of it runs within a transaction. */
+export function createSqliteNames(connection: SqliteConnection, statements: SqliteStatements) {
   // The counter is past the name that it has given last, as long as the transaction is not rolled back.
   const last = { transaction: 0, collection: '', id: 0 }
 
   return {
-    take(collection) {
+    /** @throws HttpError 507 when the collection has no names left */
+    take(collection: string): string {
       const key = encodeText(collection)
       const row = statements.nextName.get(key) as { id: number } | undefined
       if (row !== undefined) {
@@ -235,7 +224,8 @@ export function createSqliteNames(connection: SqliteConnection, statements: Sqli
       throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
     },
 
-    raiseFor(collection, name) {
+    /** Keeps a name that a client has written from being assigned. @param collection as it stands in the table */
+    raiseFor(collection: string, name: string): void {
       const id = parseIntegerName(name)
       if (id === undefined || id <= 0) return
       const isTaken = id === last.id && collection === last.collection && last.transaction === connection.transactions

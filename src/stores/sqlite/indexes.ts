@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../lists.ts'
 import { tryTo } from '../sql/background.ts'
-import type { IndexSteps, SqlShared, Swept } from '../sql/dialect.ts'
+import type { Batch, NewEntry, SqlShared, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
@@ -27,14 +27,7 @@ import type { SqliteStatements } from './statements.ts'
 /** Makes the entry of a member within one transaction. */
 type PutEntry = (sortKey: string, values: IndexedValues) => void
 
-export interface SqliteIndexes extends IndexSteps<Position> {
-  /** The place of an index; `undefined` when it is not known and the collection has no members. */
-  find(collection: string, index: CollectionIndex): Place | 'unknown' | undefined
-  /** Within a transaction, before a member is written with values: makes the place for them. */
-  prepare(collection: string, index: CollectionIndex): PutEntry
-  /** Within a transaction: one bounded step of clearing away indexes that have not been used for a day. */
-  sweep(): Swept
-}
+export type SqliteIndexes = ReturnType<typeof createSqliteIndexes>
 
 type UsedRow = PlaceRow & { readonly used: number }
 
@@ -47,7 +40,7 @@ export function createSqliteIndexes(
   { now }: Pick<SqliteClock, 'now'>,
   open: OpenContent,
   { indexMembers }: Pick<SqlShared, 'indexMembers'>,
-): SqliteIndexes {
+) {
   /** Those of one transaction: all members that are written in it go to the same place. */
   const prepared = { transaction: 0, entries: new Map<string, PutEntry>() }
 
@@ -85,7 +78,8 @@ export function createSqliteIndexes(
   }
 
   return {
-    find(collection, index) {
+    /** The place of an index; `undefined` when it is not known and the collection has no members. */
+    find(collection: string, index: CollectionIndex): Place | 'unknown' | undefined {
       const row = findRow(collection, index)
       if (row === undefined) return hasMembers(collection) ? 'unknown' : undefined
       if (row.used < now() - NOTE_USE_AFTER) {
@@ -95,7 +89,8 @@ export function createSqliteIndexes(
       return toPlace(row)
     },
 
-    prepare(collection, index) {
+    /** Within a transaction, before a member is written with values: makes the place for them. */
+    prepare(collection: string, index: CollectionIndex): PutEntry {
       if (prepared.transaction !== connection.transactions) {
         prepared.transaction = connection.transactions
         prepared.entries.clear()
@@ -111,7 +106,7 @@ export function createSqliteIndexes(
       return put
     },
 
-    async read(collection, index) {
+    async read(collection: string, index: CollectionIndex): Promise<Batch<Position> | undefined> {
       const found = await connection.attempt(() => findRow(collection, index))
       const create = () => findRow(collection, index) ?? createRow(collection, index)
       const row = found ?? (await connection.transactLazily(create))
@@ -119,7 +114,7 @@ export function createSqliteIndexes(
       return connection.attempt(() => readWalk(collection, row))
     },
 
-    commit(position, items): MaybePromise<number | undefined> {
+    commit(position: Position, items: readonly NewEntry[]): MaybePromise<number | undefined> {
       const { place, pending } = position
       return connection.transactLazily(() => {
         const row = statements.readPlace.get(place) as { phase: number; walked: string; indexed: number } | undefined
@@ -144,7 +139,8 @@ export function createSqliteIndexes(
       })
     },
 
-    sweep() {
+    /** Within a transaction: one bounded step of clearing away indexes that have not been used for a day. */
+    sweep(): Swept {
       const dropped = statements.findDropped.get() as { id: number } | undefined
       if (dropped !== undefined) {
         const entries = statements.sweepEntries.all(dropped.id, -dropped.id) as unknown[]

@@ -6,47 +6,23 @@ import { isOverQuota } from '../../core/unavailable.ts'
 import type { Swept } from '../sql/dialect.ts'
 import type { SqliteDatabase } from './handle.ts'
 
-/**
- * A spare file beside the database. Its bytes are allocated, so other programs cannot take them, and they are given
- * back when the disk is full: a log that cannot grow takes neither a removal nor the sweep.
- */
-interface Reserve {
-  /** The bytes that it should have, by the room that the disk had when `take` was last called; 0 for no reserve. */
-  readonly size: number
-  /** Whether all of them are allocated. Other processes share the file, so this asks the file system. */
-  isWhole(): boolean
-  /** Allocates it as far as there is room. */
-  take(): void
-  /** Gives its bytes back to the file system. @returns whether there were any */
-  release(): boolean
-}
-
 /** Below this size it would not hold what lies in the log and has to go into the database. */
 const SMALLEST = 2 * 1024 * 1024
 const BLOCK = 64 * 1024
 
 /**
+ * A spare file beside the database. Its bytes are allocated, so other programs cannot take them, and they are given
+ * back when the disk is full: a log that cannot grow takes neither a removal nor the sweep.
  * @param file the database; `''` for one in memory, which has no reserve
  * @param most the bytes to keep; fewer on a disk that has less than four times as many
  */
-export function createReserve(file: string, most: number): Reserve {
+export function createReserve(file: string, most: number) {
   const path = `${file}-reserve`
   let isPossible = file !== '' && most !== 0
   let size = isPossible ? Math.max(most, SMALLEST) : 0
 
   function held(): number {
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  }
-
-  function release(): boolean {
-    if (!isPossible || held() === 0) return false
-    try {
-      rmSync(path, { force: true })
-      return true
-    } catch {
-      // The folder is read-only by now.
-      return false
-    }
   }
 
   function allocate(from: number, to: number): void {
@@ -75,12 +51,25 @@ export function createReserve(file: string, most: number): Reserve {
   }
 
   return {
-    get size() {
+    /** The bytes that it should have, by the room that the disk had when `take` was last called; 0 for no reserve. */
+    get size(): number {
       return size
     },
-    isWhole: () => size === 0 || held() >= size,
-    release,
-    take() {
+    /** Whether all of them are allocated. Other processes share the file, so this asks the file system. */
+    isWhole: (): boolean => size === 0 || held() >= size,
+    /** Gives its bytes back to the file system. @returns whether there were any */
+    release(): boolean {
+      if (!isPossible || held() === 0) return false
+      try {
+        rmSync(path, { force: true })
+        return true
+      } catch {
+        // The folder is read-only by now.
+        return false
+      }
+    },
+    /** Allocates it as far as there is room. */
+    take(): void {
       if (!isPossible) return
       try {
         take()
@@ -128,7 +117,11 @@ const MOST_PAGES_IN_LOG = 1000
 /** What one transaction adds before the log can be emptied, and as much again for the next one. */
 const LOG_SLACK = 768 * 1024
 
-export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage: () => void): Space {
+export function createSpace(
+  handle: SqliteDatabase,
+  reserve: ReturnType<typeof createReserve>,
+  onShortage: () => void,
+): Space {
   const pageSize = (handle.prepare('PRAGMA page_size').get() as { page_size: number }).page_size
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
