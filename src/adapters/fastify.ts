@@ -77,9 +77,15 @@ function placeInScope(handler: Handler, scope: string, prefix = ''): Serve {
   return adapt(placeHandler(handler, (place) => placeBelow(inScope(place), prefix)))
 }
 
-/** @throws TypeError for a prefix that could not be found again in a target */
+/** @throws TypeError for the prefix of a scope that Fastify's router would never find: it compares decoded paths */
+function scopeOf({ prefix }: FastifyInstanceLike): string {
+  if (!prefix.includes('%')) return checkScope(prefix)
+  throw new TypeError(`fastifyPlugin takes a prefix as Fastify compares it, without escapes, not "${prefix}".`)
+}
+
+/** @returns the prefix as it is sent @throws TypeError for one that could not be found again in a target */
 function checkScope(prefix: string): string {
-  const scope = prefix.replace(/\/$/, '')
+  const scope = prefix.replace(/\/$/, '').replace(/[^!-~]+/g, encodeURIComponent)
   checkPrefix('fastifyPlugin', scope)
   const isPlain = scope.split('/').every((segment) => /^(?::\w+|[^:()]*)$/.test(segment))
   if (!isPlain) throw new TypeError(`fastifyPlugin takes a prefix of plain segments and :names, not "${prefix}".`)
@@ -107,7 +113,7 @@ function endpointsOf(scope: object, prefix: string): Endpoints {
 
 function createRoutePlugin(handler: Handler): FastifyPlugin {
   return async (instance) => {
-    const scope = checkScope(instance.prefix)
+    const scope = scopeOf(instance)
     const endpoints = endpointsOf(Object.getPrototypeOf(instance), scope)
     endpoints.list.push(placeInScope(handler, scope))
     const method = (handler.methods ?? addMethods(instance)).filter((method) => !endpoints.methods.has(method))
@@ -154,7 +160,7 @@ const hideMalformedType: ContentHook = (request, _reply, _payload, done) => {
 
 function createHookPlugin(handler: Handler): FastifyPlugin {
   const plugin: FastifyPlugin = async (instance, options) => {
-    const scope = checkScope(instance.prefix)
+    const scope = scopeOf(instance)
     const prefix = checkScope(options.prefix ?? '')
     const serve = placeInScope(handler, scope, prefix)
     if (handler.role === 'body-parser') takeContent(instance, serve)

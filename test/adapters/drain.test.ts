@@ -100,6 +100,24 @@ describe.each(Object.keys(starts))('close of a service on %s', (name) => {
     await Promise.all([upload.closed, stopped, closed])
     expect(events.sort()).toEqual(['closed', 'stopped'])
   })
+
+  it('does not wait for a connection whose last response had begun before', async () => {
+    const store = memoryStore()
+    const content = Buffer.alloc(16 * 1024 * 1024, 'x')
+    await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
+    const service = createResourceService(store, { resources: { '/files/{name}': document() } })
+    const { server, stop } = await starts[name]!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const reader = await openRawClient(portOf(server))
+    reader.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    await reader.firstBytes()
+    reader.pause()
+    const closed = Promise.all([service.close(), stop()]).then(() => 'closed')
+    reader.resume()
+    expect((await reader.read()).body.length).toBe(content.length)
+    const late = new Promise((resolve) => setTimeout(resolve, 4000, 'waits'))
+    expect(await Promise.race([closed, late])).toBe('closed')
+  }, 20_000)
 })
 
 describe('close of a service', () => {

@@ -140,7 +140,29 @@ describe('fastifyPlugin with a service', () => {
     expect((await send(port, { target: '/t/acme/users' })).text).toBe('[{"id":1}]')
   })
 
-  it.each(['/api/*', '/:id(^\\d+$)', '/:id?', '/v:major', '/a::b'])(
+  it.each([
+    ['/a b', '/a%20b'],
+    ['/ü/日', '/%C3%BC/%E6%97%A5'],
+  ])('works below the prefix %s, which clients send as %s', async (prefix, sent) => {
+    const port = await serve((app) => {
+      app.register(
+        async (scope) => {
+          scope.register(fastifyPlugin(auth({ schemes, requireAuth: 'writes' })))
+          scope.register(fastifyPlugin(createService()))
+        },
+        { prefix },
+      )
+      app.register(fastifyPlugin(preflight({ origins: ['https://a.example'] })), { prefix })
+    })
+    const post = { method: 'POST', target: `${sent}/users`, body: '{}' }
+    expect((await send(port, { ...post, fields: [json] })).status).toBe(401)
+    const answer = await send(port, { ...post, fields: [json, ada] })
+    expect([answer.status, answer.field('location')]).toEqual([201, `${sent}/users/1`])
+    const read = await send(port, { target: `${sent}/users/1`, fields: ['Origin: https://a.example'] })
+    expect([read.status, read.field('access-control-allow-origin')]).toEqual([200, 'https://a.example'])
+  })
+
+  it.each(['/api/*', '/:id(^\\d+$)', '/:id?', '/v:major', '/a::b', '/a%20b'])(
     'refuses the prefix %s when registered',
     async (prefix) => {
       const app = fastify()
