@@ -1,6 +1,7 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
+import { pause } from '../core/time.ts'
+import { MAX_ATTEMPTS, PATIENT_ATTEMPTS } from '../core/turns.ts'
 import { isExpected } from '../stores/new-state.ts'
 import {
   type Content,

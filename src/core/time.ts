@@ -180,6 +180,11 @@ export function isWithin(since: number, span: number, now: number = Date.now()):
   return now >= since && now - since < span
 }
 
+/** Waits a random moment, longer after more attempts, so that rivals of other processes do not meet again at once. */
+export function pause(attempts: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
+}
+
 /** Waits until work has ended, or a time in milliseconds is over. @returns whether it has ended */
 export async function waitAtMost(time: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

@@ -10,13 +10,10 @@ export const MAX_ATTEMPTS = 100
 /** How many of the attempts follow each other without a pause. */
 export const PATIENT_ATTEMPTS = 3
 
-/** Waits a random moment, longer after more attempts, so that rivals of other processes do not meet again at once. */
-export function pause(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
-}
-
 /** How a task came to its turn: what it knew may be out of date where it has waited. */
 type Entry = 'at-once' | 'waited'
+/** How waiting ends: with a turn, or with patience, while no task ended or while there were too many. */
+type Outcome = 'turn' | 'silence' | 'crowd'
 type Task<Result> = (entry: Entry) => MaybePromise<Result>
 
 /**
@@ -51,6 +48,8 @@ const LIMITS: TurnLimits = { perKey: 256, total: 4096, patience: 10_000 }
 class Line extends Set<() => void> {
   /** How many have had their turn. */
   served = 0
+  /** When one of those who wait first lost patience with the task whose turn it is. */
+  silentSince: number | undefined = undefined
 }
 
 const EMPTY = new Line()
@@ -74,6 +73,7 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     const [next] = line
     if (next === undefined) return void lines.delete(key)
     line.served++
+    line.silentSince = undefined
     next()
   }
 
@@ -99,21 +99,28 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     return Promise.resolve(result).finally(() => pass(key))
   }
 
-  /** @returns whether the turn has come, or patience has ended; rejects when the client leaves */
-  function wait(key: string, line: Line, exchange: Exchange | undefined): Promise<boolean> {
+  /** Rejects when the client leaves. */
+  function wait(key: string, line: Line, exchange: Exchange | undefined): Promise<Outcome> {
+    const { served } = line
     return new Promise((resolve, reject) => {
-      const end = (isTurn: boolean): void => {
+      const end = (how: Outcome): void => {
         clearTimeout(timer)
         stopListening?.()
         line.delete(call)
         waiting--
-        resolve(isTurn)
+        resolve(how)
       }
-      const call = (): void => end(true)
-      const timer = setTimeout(end, patience, false)
+      const call = (): void => end('turn')
+      const timer = setTimeout(() => {
+        if (line.served !== served) return end('crowd')
+        line.silentSince ??= performance.now()
+        // Two minutes: those that come from now on do not wait in vain.
+        if (performance.now() - line.silentSince >= 12 * patience && lines.get(key) === line) lines.delete(key)
+        end('silence')
+      }, patience)
       const stopListening = exchange?.onClose(() => {
         reject(new RequestAborted())
-        end(false)
+        end('silence')
       })
       waiting++
       line.add(call)
@@ -131,12 +138,10 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
         if (overflow === 'go-on') return task('at-once')
         throw createUnavailableError()
       }
-      const own = line === EMPTY ? new Line() : line
-      const { served } = own
-      return wait(key, own, exchange).then((isTurn) => {
-        if (isTurn) return hold(key, task, 'waited')
+      return wait(key, line === EMPTY ? new Line() : line, exchange).then((how) => {
+        if (how === 'turn') return hold(key, task, 'waited')
         // No task hangs, there are too many: all that came together would be under way at once, each with what it has read.
-        if (overflow === 'refuse' && own.served > served) throw createUnavailableError()
+        if (overflow === 'refuse' && how === 'crowd') throw createUnavailableError()
         return task('waited')
       })
     },

@@ -24,7 +24,8 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { leadsBack, readTarget, sentTarget } from '../core/place.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import type { HostRequest, RequestView } from '../core/request-view.ts'
-import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
+import { pause } from '../core/time.ts'
+import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS } from '../core/turns.ts'
 import {
   createDefaultFormats,
   formatAcceptPatch,

@@ -9,7 +9,8 @@ import { splitProperties } from '../actions/server-properties.ts'
 import { idOf, readGiven } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
-import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
+import { pause } from '../core/time.ts'
+import { PATIENT_ATTEMPTS } from '../core/turns.ts'
 import {
   isLargeBody,
   isResource,

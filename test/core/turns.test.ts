@@ -189,6 +189,52 @@ describe('turns (issue 17.6)', () => {
     expect(turns.isTaken('/a')).toBe(false)
   })
 
+  it('are waited for no longer where a task has hung for two minutes: those that follow come at once', async () => {
+    vi.useFakeTimers()
+    const turns = createTurns()
+    const hanging = createTask()
+    const held = turns.take('/a', hanging.run, 'refuse')
+    const waits: unknown[] = []
+    for (let i = 0; i < 13; i++) {
+      const waiting = turns.take('/a', (entry) => entry, 'refuse')
+      await vi.advanceTimersByTimeAsync(10_000)
+      waits.push(await waiting)
+    }
+    expect(waits).toEqual(Array.from({ length: 13 }, () => 'waited'))
+    expect(turns.isTaken('/a')).toBe(false)
+    const next = createTask()
+    const started = turns.take('/a', next.run, 'refuse')
+    expect(next.entries).toEqual(['at-once'])
+    hanging.end()
+    await held
+    next.end()
+    await started
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
+  it('are waited for where another task has had its turn meanwhile: how long that one hangs counts anew', async () => {
+    vi.useFakeTimers()
+    const turns = createTurns()
+    const [first, second] = [createTask(), createTask()]
+    const loseNinePatiences = async (): Promise<void> => {
+      for (let i = 0; i < 9; i++) {
+        const waiting = turns.take('/a', (entry) => entry, 'refuse')
+        await vi.advanceTimersByTimeAsync(10_000)
+        expect(await waiting).toBe('waited')
+      }
+    }
+    const held = [turns.take('/a', first.run, 'refuse')]
+    await loseNinePatiences()
+    held.push(turns.take('/a', second.run, 'refuse'))
+    first.end()
+    await held[0]
+    await loseNinePatiences()
+    expect([second.entries, turns.isTaken('/a')]).toEqual([['waited'], true])
+    second.end()
+    await held[1]
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
   it('are refused with 503 after their patience where others have had theirs meanwhile: they would all be under way at once', async () => {
     const turns = createTurns({ perKey: 4, total: 4, patience: 20 })
     const [first, second] = [createTask(), createTask()]
@@ -205,7 +251,7 @@ describe('turns (issue 17.6)', () => {
   })
 
   it('count a task that got its turn once: after its patience no more tasks wait than before', async () => {
-    const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
+    const turns = createTurns({ ...LIMITS, total: 1, patience: 20 })
     const first = createTask()
     const all = [turns.take('/a', first.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse')]
     first.end()
@@ -234,7 +280,7 @@ describe('turns (issue 17.6)', () => {
   })
 
   it('counts a task that has gone on without its turn no more: another may wait in its place', async () => {
-    const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
+    const turns = createTurns({ ...LIMITS, total: 1, patience: 20 })
     const hanging = createTask()
     const held = turns.take('/a', hanging.run, 'refuse')
     for (let i = 0; i < 3; i++) expect(await turns.take('/a', (entry) => entry, 'refuse')).toBe('waited')
