@@ -146,6 +146,21 @@ describe('close of a service', () => {
     await Promise.all([closed, stopped])
   })
 
+  it('ends once content has been sent to its end, before or meanwhile', async () => {
+    const service = createService()
+    const { server } = await starts['plain']!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const content = 'x'.repeat(8 * 1024 * 1024)
+    const url = `http://127.0.0.1:${portOf(server)}/files/a`
+    await fetch(url, { method: 'PUT', headers: { 'Content-Type': 'text/plain' }, body: content })
+    expect(await (await fetch(url)).text()).toHaveLength(content.length)
+    const answer = await fetch(url)
+    const closed = service.close().then(() => 'closed')
+    expect(await answer.text()).toHaveLength(content.length)
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000, 'waits'))
+    expect(await Promise.race([closed, late])).toBe('closed')
+  })
+
   it('ends sessions of HTTP/2 when their streams have ended (RFC 9113 §6.8)', async () => {
     const service = createService()
     const { server } = await onServer('http2')(service)

@@ -120,6 +120,22 @@ describe('jwt with jwks', () => {
     expect([jwks.mock.calls.length, isPromise(verifier.verifyToken(token, REQUEST))]).toEqual([2, false])
   })
 
+  it('imports a key once, however many tokens it has signed and however often it is fetched', async () => {
+    const { subtle } = globalThis.crypto
+    const imports = vi.spyOn(subtle, 'importKey')
+    const jwks = async () => ({ keys: [first.jwk] })
+    const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks })
+    const verify = async (jti: number) => verifier.verifyToken(issue(first, { jti, exp: 4_000_000_000 }), REQUEST)
+    expect(await verify(1)).toMatchObject({ outcome: 'accepted' })
+    const { length } = imports.mock.calls
+    expect(length).toBeGreaterThan(0)
+    await verify(2)
+    pass(601)
+    await verify(3)
+    expect(imports).toHaveBeenCalledTimes(length)
+    imports.mockRestore()
+  })
+
   it('finds a new key as soon as the cooldown is over, and keeps the old one', async () => {
     await serve()
     expect(await ask(make())).toBe(200)

@@ -137,6 +137,31 @@ describe('the attempts of a request', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
+  it('are repeated for a creation in a collection that keeps keys, and not in one whose path begins with it', async () => {
+    for (const [path, count] of [
+      ['/a', 2],
+      ['/ab', 1],
+      ['/a/1/b', 1],
+    ] as const) {
+      const { client, requests } = answerInTurn([broken, broken], { keyed: ['/a'], retries: 1 })
+      await expect(client.create(path, {})).rejects.toThrow('The connection broke.')
+      expect([path, requests.length]).toEqual([path, count])
+    }
+  })
+
+  it('leave no timer behind a piece of a download: the next one has its own time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const pieces = [new Uint8Array(5), new Uint8Array(5)]
+    const body = new ReadableStream({ pull: (controller) => controller.enqueue(pieces.shift()) }, { highWaterMark: 0 })
+    const content = new Response(body, { headers: { 'Content-Length': '10', ETag: '"1"' } })
+    const { file } = expectSuccess(await answerInTurn([content]).client.download('/a'))
+    for await (const piece of file) {
+      expect([piece.length, vi.getTimerCount()]).toEqual([5, 0])
+      if (pieces.length === 0) break
+    }
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('leave no timer where their signal ends the pause between them', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const busy = new Response('', { status: 503, headers: { 'Retry-After': '30' } })

@@ -70,6 +70,20 @@ describe('the content of a download', () => {
     expect([await textOf(file), file.size, received]).toEqual(['abc', undefined, [[3, undefined]]])
   })
 
+  it('is joined to the tag of its resource only while the target of the redirect has the same content', async () => {
+    const moved = (signature: number, tag: string, pieces: string[] = []) => ({
+      ...{ redirected: true, url: `https://bucket.example/a?signature=${signature}`, pieces },
+      headers: new Headers({ ETag: tag, 'Content-Length': '2' }),
+    })
+    const own = { headers: new Headers({ ETag: '"1"', 'Content-Length': '2' }) }
+    const same = answerInTurn(moved(1, '"t1"', ['ab']), own, moved(2, '"t1"'))
+    const { file } = expectSuccess(await same.client.download('/a'))
+    expect([await textOf(file), file.entityTag]).toEqual(['ab', '"1"'])
+    const other = answerInTurn(moved(1, '"t1"', ['ab']), own, moved(2, '"t2"'))
+    await expect(other.client.download('/a')).rejects.toThrow('The content changed while it was transferred.')
+    expect(other.cancelled).toEqual([0])
+  })
+
   it('ends with the refusal where the rest is refused, as with a token that has expired', async () => {
     const { client } = answerInTurn({ ...whole(4), pieces: ['ab', new Error('broken')] }, { status: 401 })
     const { file } = expectSuccess(await client.download('/a'))

@@ -144,6 +144,34 @@ export const MUTANTS: readonly (readonly [name: string, create: () => ContentSto
     'leaves nothing of a stream that breaks off, and passes its error on',
   ],
   [
+    'takes content under a signal that has aborted before',
+    mutate((sound) => ({
+      put: (key, body, options) => sound.put(key, body, options?.signal?.aborted === true ? {} : options),
+    })),
+    'ends with the reason of the signal, and leaves nothing',
+  ],
+  [
+    'keeps what has come of large content that broke off',
+    mutate((sound, kept) => ({
+      async put(key, body, options) {
+        let size = 0
+        async function* count(): AsyncGenerator<Uint8Array> {
+          for await (const chunk of body) {
+            size += chunk.length
+            yield chunk
+          }
+        }
+        try {
+          return await sound.put(key, count(), options)
+        } catch (error) {
+          if (size > 1_000_000) kept.set(key, Buffer.alloc(1))
+          throw error
+        }
+      },
+    })),
+    'leaves nothing of a stream that breaks off, and passes its error on',
+  ],
+  [
     'is deaf to signals',
     mutate((sound) => ({ put: (key, body) => sound.put(key, body) })),
     'ends with the reason of the signal, and leaves nothing',

@@ -139,7 +139,15 @@ describe('s3Contents, when the service or the source fails', () => {
     const away = { status: 503, headers: { 'Retry-After': '1' } }
     await expect(contents.put(createKey(), stream(createBytes(1000, 1), 500))).rejects.toMatchObject(away)
     await expect(readAll(contents, key, 0, 999)).rejects.toMatchObject(away)
+    let attempts = 0
+    service.interfere = (req, res) => {
+      // What the upload before has left is given up meanwhile, under another key.
+      if (req.url!.includes(key)) attempts++
+      res.writeHead(503).end()
+      return 'done'
+    }
     await expect(contents.remove(key)).rejects.toMatchObject(away)
+    expect(attempts).toBe(4)
     await expect(listKeys(contents)).rejects.toMatchObject(away)
     const nowhere = open({ endpoint: 'http://127.0.0.1:1' })
     await expect(readAll(nowhere, key, 0, 999)).rejects.toMatchObject(away)

@@ -33,7 +33,7 @@ import {
   tellsNoState,
   wrongVersion,
 } from './mutants/expectations.ts'
-import { forgetful } from './mutants/forgetful.ts'
+import { datesRemovalsAnew, forgetful } from './mutants/forgetful.ts'
 import { idFromMaximum } from './mutants/id-from-maximum.ts'
 import { keptBuffer } from './mutants/kept-buffer.ts'
 import { offsetCursor } from './mutants/offset-cursor.ts'
@@ -81,6 +81,7 @@ const MUTANTS = [
   [reversedDigest, 'has taken a chunk when it asks for the next one, so that the source may use its buffer again'],
   [undigestedListing, 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns'],
   [forgetful, 'remembers every tombstone after a sudden end'],
+  [datesRemovalsAnew, 'has tombstones, hidden resources and large content after a sudden end'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
   [
     deafToExpectations,

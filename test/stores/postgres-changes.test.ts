@@ -57,3 +57,35 @@ it.each([
   await changes.create({ collection: '/a', draft } as never, draft('0') as never, () => taken, {})
   expect(createBeside).toHaveBeenCalledTimes(count)
 })
+
+it('knows the counters that a transaction has raised once it is committed, and not before', async () => {
+  const learn = vi.fn()
+  const put = async (_: unknown, path: string) => ({
+    outcome: 'created',
+    resource: { path },
+    counter: { collection: path.slice(0, 2), next: 8 },
+  })
+  const states = { put, readRow: async () => undefined }
+  let commit = async () => {}
+  const transact = async (work: () => unknown) => {
+    const result = await work()
+    expect(learn).not.toHaveBeenCalled()
+    await commit()
+    return result
+  }
+  const parts: unknown = [{ transact }, states, { learn }, { prepare: async () => {} }, () => {}, () => '1']
+  const changes = createPostgresChanges(...(parts as Parameters<typeof createPostgresChanges>))
+  const content = { contentType: 'text/plain', body: '' }
+  const related = [{ path: '/b/7', content }]
+  const taken = [0, 1].map(() => ({ size: 0, body: '', id: undefined }))
+  const write = () => changes.write({ path: '/a/7', content, expect: 'any', related } as never, taken as never, {})
+  commit = async () => Promise.reject(new Error('lost'))
+  await expect(write()).rejects.toThrow('lost')
+  expect(learn).not.toHaveBeenCalled()
+  commit = async () => {}
+  await write()
+  expect(learn.mock.calls).toEqual([
+    ['/a', 8],
+    ['/b', 8],
+  ])
+})
