@@ -113,6 +113,9 @@ function orRefusal(ask: () => MaybePromise<boolean>): MaybePromise<boolean> {
 async function readParent(exchange: ResourceExchange, file: StoredResource): Promise<StoredResource | undefined> {
   const { collection } = splitPath(file.path)
   const { store } = exchange.route.context
-  const item = await store.read(collection, new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden }))
+  const item = await store.read(
+    collection,
+    new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden, metadataOnly: false }),
+  )
   return isResource(item) ? item : undefined
 }

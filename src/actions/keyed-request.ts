@@ -20,8 +20,8 @@ import { SMALL, streamContent, takeContent } from './content.ts'
 import { ERASE } from './delete.ts'
 import { Fingerprint, formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
-import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
-import { HIDDEN, readInScope, refuseTaken } from './scope.ts'
+import { HIDDEN, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
+import { readInScope, refuseTaken } from './scope.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -118,7 +118,7 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
 /** Reads the record of the first answer. */
 function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
   const { store } = exchange.route.context
-  const state = store.read(exchange.keyed!.path, new ReadUntilLeft(exchange, {}))
+  const state = store.read(exchange.keyed!.path, new ReadUntilLeft(exchange, WHOLE))
   if (isPromise(state)) slowStores.add(store)
   return state
 }

@@ -5,7 +5,7 @@ import { formatPointerStep } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { isResource, memberPath, nameOf, parseIntegerName, splitPath } from '../stores/types.ts'
 import { mayShow } from './entry-rights.ts'
-import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { shapeOf } from './route-table.ts'
 import { invalid } from './validation.ts'
@@ -68,7 +68,7 @@ async function isVisible(exchange: ResourceExchange, path: string): Promise<bool
   if (own === undefined) return false
   if (own.hasParent && !(await isVisible(exchange, findParent(own, path)))) return false
   // Nothing is under an alias: a collection below one is another one than that below the path of the singleton.
-  const state = await store.read(path, new ReadUntilLeft(exchange, {}))
+  const state = await store.read(path, new ReadUntilLeft(exchange, WHOLE))
   return isResource(state) && mayShow(exchange, state)
 }
 

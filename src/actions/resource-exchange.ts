@@ -192,12 +192,20 @@ export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 
   return applied.length === 0 ? [] : ['Preference-Applied', applied.join(', ')]
 }
 
+/** What is read of a state: all of it is said, because a polluted `Object.prototype` would show what is hidden. */
+export type Reading = Required<Pick<ReadOptions, 'hidden' | 'metadataOnly'>>
+
+export const WHOLE: Reading = { hidden: false, metadataOnly: false }
+export const METADATA: Reading = { hidden: false, metadataOnly: true }
+/** Of a softly deleted one as well. */
+export const HIDDEN: Reading = { hidden: true, metadataOnly: false }
+
 /** Options of a read that ends when the client has left. */
 export class ReadUntilLeft extends UntilLeft implements ReadOptions {
   readonly hidden: boolean
   readonly metadataOnly: boolean
 
-  constructor(exchange: ResourceExchange, { hidden = false, metadataOnly = false }: Omit<ReadOptions, 'signal'>) {
+  constructor(exchange: ResourceExchange, { hidden, metadataOnly }: Reading) {
     super(exchange)
     this.hidden = hidden
     this.metadataOnly = metadataOnly

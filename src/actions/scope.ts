@@ -8,14 +8,10 @@ import { isSafeMethod } from '../protocol/request-line.ts'
 import { type Condition, compareValues, type IndexedValues, indexedValueOf, isIndexedText } from '../stores/lists.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
-import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
+import { HIDDEN, type Reading, ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { splitProperties } from './server-properties.ts'
 import { type Document, requireKeptNumbers, WrittenDocument } from './validation.ts'
-
-/** What reads a state that is softly deleted as well. */
-export const HIDDEN: Pick<ReadOptions, 'hidden'> = { hidden: true }
-const HIDDEN_METADATA = { hidden: true, metadataOnly: true }
 
 /** Properties and values that every item of a caller has. */
 export type Scope = Readonly<Record<string, string | number | boolean>>
@@ -124,7 +120,7 @@ export function readInScope(exchange: ResourceExchange, path: string, options: R
   const { store } = route.context
   if (scope === undefined) return store.read(path, options)
   const { metadataOnly = false } = options
-  const state = store.read(path, new ReadUntilLeft(exchange, metadataOnly ? HIDDEN_METADATA : HIDDEN))
+  const state = store.read(path, new ReadUntilLeft(exchange, { hidden: true, metadataOnly }))
   if (isPromise(state)) return state.then((state) => judgeState(exchange, scope, path, options, state))
   return judgeState(exchange, scope, path, options, state)
 }
@@ -145,7 +141,7 @@ function judgeState(
   if (options.metadataOnly === true && !isCurrent) {
     // Without its content nothing tells whose it is.
     const { store } = route.context
-    const wanted: ReadOptions = { hidden: options.hidden === true }
+    const wanted: Reading = { hidden: options.hidden === true, metadataOnly: false }
     return andThen(store.read(path, new ReadUntilLeft(exchange, HIDDEN)), (state) =>
       judgeState(exchange, scope, path, wanted, state),
     )

@@ -7,20 +7,15 @@ import { declaredLength } from '../core/request-content.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatEntityTag } from '../protocol/preconditions.ts'
 import { isSafeMethod } from '../protocol/request-line.ts'
-import { type Expectation, isResource, type ReadOptions, type StoredState, splitPath } from '../stores/types.ts'
+import { type Expectation, isResource, type StoredState, splitPath } from '../stores/types.ts'
 import { isOthersResource } from './neighbouring-paths.ts'
 import { selectedValidators } from './representation.ts'
-import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
+import { HIDDEN, METADATA, type Reading, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
 import type { Action, Route } from './route.ts'
-import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
-
-type Needed = Pick<ReadOptions, 'metadataOnly'>
-
-const WHOLE: Needed = {}
-const METADATA: Needed = { metadataOnly: true }
+import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
-export function readState(exchange: ResourceExchange, needed: Needed = WHOLE): MaybePromise<void> {
+export function readState(exchange: ResourceExchange, needed: Reading = WHOLE): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
   const { storePath, scope, route, wantsHidden: hidden } = exchange
   const reading = new ReadUntilLeft(exchange, hidden ? { ...needed, hidden } : needed)
@@ -72,11 +67,11 @@ function splitHidden(exchange: ResourceExchange, state: StoredState): StoredStat
 }
 
 /** Reads the state of a file, whose item must exist. A file that was hidden with its item is there again with it. */
-export function readFile(exchange: ResourceExchange, needed: Needed): MaybePromise<void> {
+export function readFile(exchange: ResourceExchange, needed: Reading): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...needed }))
+    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { ...needed, hidden: true }))
     return andThen(file, (state) => setState(exchange, state))
   })
 }
@@ -127,7 +122,7 @@ export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<v
 }
 
 /** What a method needs of a state: its content only where that is sent, patched, shown to hooks, or makes a field of the answer. */
-export function neededOf(exchange: ResourceExchange): Needed {
+export function neededOf(exchange: ResourceExchange): Reading {
   const { method, route } = exchange
   if (route.showsWork) return WHOLE
   // What PUT replaces is read once more where a hook sees it.

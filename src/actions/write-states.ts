@@ -14,10 +14,10 @@ import {
   type StoredState,
   sizeOf,
 } from '../stores/types.ts'
-import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
+import { HIDDEN, ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, StateView } from './resource-view.ts'
 import type { Route } from './route.ts'
-import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
+import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 import { setState } from './state.ts'
 
 /** The state that a write replaces, as it was seen: the write happens on no other. */

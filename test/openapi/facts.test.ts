@@ -5,6 +5,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, document, type ResourceDefinition } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { StoreSupport } from '../../src/stores/types.ts'
+import { serve } from '../handlers/serve.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document, looked at member by member
 type Document = any
@@ -74,4 +75,19 @@ it('An accepted item may have what its work has found, also where its schema all
   const schema = z.strictObject({ name: z.string() })
   const jobs = collection({ create: 'accepted', process: () => ({}), schema })
   expect(describeService({ '/jobs': jobs }).components.schemas.Jobs.additionalProperties).toBe(true)
+})
+
+it('A created resource may have the digests that the request wants', async () => {
+  const service = createResourceService(memoryStore(), { resources: { '/a': collection() } })
+  const send = await serve(service)
+  const wanted = {
+    'Content-Type': 'application/json',
+    Prefer: 'return=representation',
+    'Want-Repr-Digest': 'sha-256=1',
+  }
+  const created = await send('POST', '/a', wanted, '{}')
+  expect([created.status, created.field('repr-digest')]).toEqual([201, expect.stringContaining('sha-256=:')])
+  const { headers } = describePaths({ '/a': collection() })['/a'].post.responses['201']
+  expect(headers).toHaveProperty('Repr-Digest')
+  expect(headers).toHaveProperty('Content-Digest')
 })

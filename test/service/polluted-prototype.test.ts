@@ -163,4 +163,15 @@ describe('Object.prototype with the name of an option on it', () => {
       expect([name, ...lines]).toEqual([name, ...expected])
     }
   })
+
+  it('does not show what was softly deleted, where it has the name of an option of a read', async () => {
+    await run(['construct'])
+    expect(await ask(['POST', '/soft/items', json, '{"secret":1}'])).toMatch(/^201/)
+    expect(await ask(['DELETE', '/soft/items/1'])).toMatch(/^204/)
+    await run(['pollute'], 'hidden', true)
+    const lines = [await ask(['GET', '/soft/items/1']), await ask(['GET', '/soft/items'])]
+    await run(['clean'], 'hidden')
+    expect(lines[0]).toMatch(/^410/)
+    expect(lines.join()).not.toContain('secret')
+  })
 })

@@ -27,9 +27,11 @@ function createRoutes() {
     onError: () => {},
   })
   const open = createResourceService(memoryStore(), { onError: () => {} })
+  const soft = createResourceService(memoryStore(), { resources: { '/items': collection({ deletion: 'soft' }) } })
   return {
     '/guarded': mount('/guarded', guarded),
     '/open': mount('/open', open),
+    '/soft': mount('/soft', soft),
     '/auth': auth({ schemes }),
     '/range': library.range(() => ({ contentType: 'text/plain', content: 'content' })),
     '/conditional': library.conditional(() => ({ entityTag: '"1"' })),
