@@ -93,8 +93,9 @@ function endConnection(exchange: Exchange): void {
 /** An answer whose head has left did not tell that its connection ends, which Node keeps for 5 seconds, and Fastify for 72. */
 function endSoonAfter({ isHttp2, req, res }: Exchange): void {
   if (isHttp2 || !res.headersSent) return
-  const { server } = req.socket as Socket & { readonly server?: Server }
+  const socket = req.socket as Socket & { readonly server?: Server; readonly _httpMessage?: unknown }
   // Node lifts the limit for the next request only where it has set one of its own.
-  if (server === undefined || !(server.keepAliveTimeout > LAST_WAIT)) return
-  res.once('finish', () => req.socket.setTimeout(LAST_WAIT))
+  if (socket.server === undefined || !(socket.server.keepAliveTimeout > LAST_WAIT)) return
+  // Then none has been sent already: the answer to a pipelined request has the socket by now, and may take longer.
+  res.once('finish', () => socket._httpMessage ?? socket.setTimeout(LAST_WAIT))
 }

@@ -123,9 +123,9 @@ function createStates(
     last = { mount, state }
     return state
   }
-  const write = ({ servers, ...others }: JsonObject): Written => {
+  const write = (made: JsonObject): Written => {
     // Without the brace at its end.
-    const text = Buffer.from(JSON.stringify(namesMount ? others : { ...others, servers })).subarray(0, -1)
+    const text = Buffer.from(JSON.stringify(namesMount ? { ...made, servers: undefined } : made)).subarray(0, -1)
     return { text, digest: hash('sha256', text, 'base64url') }
   }
   return (mount) => {

@@ -121,6 +121,28 @@ describe.each(Object.keys(starts))('close of a service on %s', (name) => {
 })
 
 describe('close of a service', () => {
+  it('lets the response to a pipelined request take its time, behind one that had begun before', async () => {
+    const store = memoryStore()
+    const content = Buffer.alloc(16 * 1024 * 1024, 'x')
+    await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
+    const authorize = () => new Promise<true>((resolve) => setTimeout(resolve, 2500, true))
+    const service = createResourceService(store, {
+      resources: { '/files/{name}': document(), '/slow/{name}': document({ authorize }) },
+    })
+    const { server } = await starts['plain']!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const client = await openRawClient(portOf(server))
+    client.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\nGET /slow/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    await client.firstBytes()
+    client.pause()
+    const closed = service.close()
+    client.resume()
+    expect((await client.read()).body.length).toBe(content.length)
+    const answer = await client.read()
+    expect([answer.status, answer.values('connection')]).toEqual([404, ['close']])
+    await closed
+  }, 20_000)
+
   it('waits for content that is being sent, and ends with its client', async () => {
     const service = createService()
     const { server, stop } = await starts['plain']!(service)

@@ -63,6 +63,14 @@ describe('the option openapi', () => {
     expect((await hidden.send('GET', '/openapi.json')).status).toBe(404)
   })
 
+  it('serves it byte for byte where `servers` is given', async () => {
+    const servers = [{ url: 'https://api.example' }]
+    const options = { ...OPTIONS, openapi: { path: '/openapi.json', info, servers } }
+    const { send } = await serve(memoryStore(), options)
+    const written = JSON.stringify(openapi(createResourceService(memoryStore(), options), { info, servers }))
+    expect((await send('GET', '/openapi.json')).text).toBe(written)
+  })
+
   it('names in servers the mount that it is asked for at', async () => {
     const service = createResourceService(memoryStore(), OPTIONS)
     const app = express()
