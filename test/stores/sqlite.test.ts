@@ -199,6 +199,14 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await store.create('/a', text('new'))).toMatchObject({ resource: { path: '/a/2' } })
     })
 
+    it('assigns no name that was written beside a member of the same name in another collection', async () => {
+      const store = openStore((await createFile()).open())
+      const related = (name: string) => [{ path: `/b/${name}`, content: text('beside') }]
+      expect(await store.create('/a', text('new'), { related })).toMatchObject({ resource: { path: '/a/1' } })
+      expect(await store.create('/b', text('new'))).toMatchObject({ resource: { path: '/b/2' } })
+      expect(store.read('/b/1')).toMatchObject({ body: 'beside' })
+    })
+
     it('leaves no member to be indexed that was written with the values of its index', async () => {
       const handle = (await createFile()).open()
       const store = openStore(handle)
@@ -289,6 +297,18 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
         expect(await read(120_000, 140_000)).toEqual(bytes.subarray(120_000, 140_001))
         expect(await read(5, 9)).toEqual(bytes.subarray(5, 10))
         expect(watched.runs).toHaveLength(statements)
+      }
+    })
+
+    it('remembers pages up to a quarter of cacheSize, by what their content takes', async () => {
+      for (const [size, isKept] of [
+        [1000, true],
+        [10_000, false],
+      ] as const) {
+        const store = openStore((await createFile()).open(), { cacheSize: 80_000 })
+        for (const path of ['/a/1', '/a/2']) await store.write(path, text('x'.repeat(size)), { expect: 'any' })
+        const pages = [1, 2, 3, 4].map(() => store.list('/a', { limit: 5 }))
+        expect([size, pages[3] === pages[2]]).toEqual([size, isKept])
       }
     })
 
@@ -493,6 +513,13 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       openStore(handle, { sweepInterval: 20, now: () => Date.now() + 3_600_000 })
       await until(() => countRows(handle, 'resource_states') === 1, 'The sweep has left expired tombstones.')
       expect(await first.read('/c')).toMatchObject({ removed: true })
+    })
+
+    it('keeps no tombstone whose retention is 0', async () => {
+      const store = openStore((await createFile()).open())
+      await store.write('/a', text('a'), { expect: 'any' })
+      await store.remove('/a', { expect: 'any', mode: 'tombstone', retention: 0 })
+      expect(store.read('/a')).toBeUndefined()
     })
 
     it('leaves the tombstone of a related path as it is', async () => {
