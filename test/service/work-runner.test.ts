@@ -218,6 +218,20 @@ describe('work that fails', () => {
     expect([reasons, await readRecord()]).toEqual([[virus], undefined])
   })
 
+  it('fails at once with an error in the place of what it has thrown, where that cannot be read', async () => {
+    collectFailures()
+    const reasons: unknown[] = []
+    const fail = async (_: unknown, error: unknown) => void reasons.push(String(error))
+    const unreadable = Object.defineProperty(new Error('secret'), 'cause', {
+      get() {
+        throw new Error('a getter')
+      },
+    })
+    const { runner, readRecord } = await createRun({ perform: refuse(unreadable), fail }, { maxAttempts: 1 })
+    expect(await runner.run('1')).toBe(true)
+    expect([reasons, await readRecord()]).toEqual([['TypeError: What was thrown cannot be read.'], undefined])
+  })
+
   it('gives its place to other work where its failure alone cannot be recorded', async () => {
     collectFailures()
     const fail = vi.fn(refuse(new HttpError(503, 'ERR_UNAVAILABLE')))
