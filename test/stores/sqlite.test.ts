@@ -199,14 +199,6 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await store.create('/a', text('new'))).toMatchObject({ resource: { path: '/a/2' } })
     })
 
-    it('assigns no name that was written beside a member of the same name in another collection', async () => {
-      const store = openStore((await createFile()).open())
-      const related = (name: string) => [{ path: `/b/${name}`, content: text('beside') }]
-      expect(await store.create('/a', text('new'), { related })).toMatchObject({ resource: { path: '/a/1' } })
-      expect(await store.create('/b', text('new'))).toMatchObject({ resource: { path: '/b/2' } })
-      expect(store.read('/b/1')).toMatchObject({ body: 'beside' })
-    })
-
     it('leaves no member to be indexed that was written with the values of its index', async () => {
       const handle = (await createFile()).open()
       const store = openStore(handle)
