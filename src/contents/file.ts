@@ -236,7 +236,7 @@ function ignorePresent(error: unknown): void {
 }
 
 function toHttpError(error: unknown): unknown {
-  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown }
   // The error of the source may have a code as well.
   if (syscall === undefined) return error
   if (FULL.includes(code) || isOverQuota(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })

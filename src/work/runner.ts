@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
-import { logFailure } from '../core/failures.ts'
+import { logFailure, readThrown } from '../core/failures.ts'
 import { reportFailure } from '../core/operator-log.ts'
 import { waitAtMost } from '../core/time.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
@@ -68,7 +68,7 @@ export function createWorkRunner(options: RunnerOptions) {
       await handler.perform(work, controller.signal)
       await inTime(queue.finish(id))
     } catch (error) {
-      await settleFailure(work, error, controller.signal)
+      await settleFailure(work, readThrown(error), controller.signal)
     } finally {
       clearInterval(renewal)
     }

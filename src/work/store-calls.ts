@@ -47,7 +47,7 @@ const storeFailures = new WeakSet<object>()
 
 /** Whether a step in the store has failed with an error, and not the work itself. `fetch` gives that of its body as the cause. */
 export function isOfStore(error: unknown): boolean {
-  return isNoted(error) || (error instanceof Error && isNoted(error.cause))
+  return isNoted(error) || isNoted((error as { readonly cause?: unknown } | null | undefined)?.cause)
 }
 
 function isNoted(error: unknown): boolean {

@@ -163,14 +163,16 @@ describe('fileContents with a directory that fails', () => {
     expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
   })
 
-  it('passes the error of a source on as it is, whatever its code', async () => {
-    const error = Object.assign(new Error('The source broke.'), { code: 'ENOSPC' })
-    async function* source(): AsyncGenerator<Uint8Array> {
-      yield createBytes(10, 1)
-      throw error
-    }
-    await expect(fileContents({ directory: await createFolder() }).put(createKey(), source())).rejects.toBe(error)
-  })
+  it.each([Object.assign(new Error('The source broke.'), { code: 'ENOSPC' }), null])(
+    'passes the error of a source on as it is, whatever its code: %s',
+    async (error) => {
+      async function* source(): AsyncGenerator<Uint8Array> {
+        yield createBytes(10, 1)
+        throw error
+      }
+      await expect(fileContents({ directory: await createFolder() }).put(createKey(), source())).rejects.toBe(error)
+    },
+  )
 
   it('fails where content cannot be removed: it would stay, and its row would not', async () => {
     const directory = await createFolder()

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
@@ -186,6 +187,22 @@ describe('s3Contents, when the service or the source fails', () => {
     await expect(read()).rejects.toBe(reason)
     await expect(patient.locate!(createKey(), { ...request, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(performance.now() - begin).toBeLessThan(30_000)
+  })
+
+  it.each([
+    ['text', 'none'],
+    ['nothing', undefined],
+    ['an Error of another realm', runInNewContext('new Error("none")')],
+  ])('is away while its credentials fail with %s', async (_, thrown) => {
+    let calls = 0
+    const failing = open({
+      credentials: () => {
+        calls++
+        return Promise.reject(thrown)
+      },
+    })
+    await expect(failing.remove(createKey())).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(calls).toBe(4)
   })
 
   it('breaks a reader off when the connection breaks after the first byte (issue 22)', async () => {

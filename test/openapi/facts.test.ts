@@ -91,3 +91,16 @@ it('A created resource may have the digests that the request wants', async () =>
   expect(headers).toHaveProperty('Repr-Digest')
   expect(headers).toHaveProperty('Content-Digest')
 })
+
+it('What the server says of an item is read-only: the state of its work, and its files, which may be empty', () => {
+  const jobs = collection({ create: 'accepted', process: () => ({}), files: { scan: {} } })
+  const { state, scan } = describeService({ '/jobs': jobs }).components.schemas.Jobs.properties
+  expect([state.readOnly, scan.readOnly, scan.properties.size.minimum]).toEqual([true, true, 0])
+})
+
+it('Sunset is a date of HTTP, and Deprecation is none (RFC 8594 §3, RFC 9745 §2)', () => {
+  const { headers } = describeService({ '/a': document({ deprecated: '2026-01-01', sunset: '2027-01-01' }) }).components
+  const { 'Sunset-required': sunset, 'Deprecation-required': deprecation, 'Last-Modified': date } = headers
+  expect(sunset.schema).toEqual(date.schema)
+  expect(deprecation.schema).not.toEqual(date.schema)
+})

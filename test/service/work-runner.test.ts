@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -218,6 +219,20 @@ describe('work that fails', () => {
     expect([reasons, await readRecord()]).toEqual([[virus], undefined])
   })
 
+  it('fails at once with an error in the place of what it has thrown, where that cannot be read', async () => {
+    collectFailures()
+    const reasons: unknown[] = []
+    const fail = async (_: unknown, error: unknown) => void reasons.push(String(error))
+    const unreadable = Object.defineProperty(new Error('secret'), 'cause', {
+      get() {
+        throw new Error('a getter')
+      },
+    })
+    const { runner, readRecord } = await createRun({ perform: refuse(unreadable), fail }, { maxAttempts: 1 })
+    expect(await runner.run('1')).toBe(true)
+    expect([reasons, await readRecord()]).toEqual([['TypeError: What was thrown cannot be read.'], undefined])
+  })
+
   it('gives its place to other work where its failure alone cannot be recorded', async () => {
     collectFailures()
     const fail = vi.fn(refuse(new HttpError(503, 'ERR_UNAVAILABLE')))
@@ -238,6 +253,25 @@ describe('work that fails', () => {
     }
     const init = () => ({ method: 'POST', body: readNoting(away()), duplex: 'half' })
     const perform = async () => void (await fetch(url, init() as unknown as RequestInit))
+    const { runner, readRecord } = await createRun({ perform }, { maxAttempts: 1 })
+    expect(await runner.run('1')).toBe(true)
+    expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })
+  })
+
+  it('counts no attempt either where its fetch fails with an Error of another realm, as under Jest', async () => {
+    collectFailures()
+    const wrap = runInNewContext('(cause) => new TypeError("fetch failed", { cause })')
+    async function* away(): AsyncGenerator<Uint8Array> {
+      yield* []
+      throw new HttpError(503, 'ERR_UNAVAILABLE')
+    }
+    const perform = async () => {
+      try {
+        for await (const _ of readNoting(away()));
+      } catch (error) {
+        throw wrap(error)
+      }
+    }
     const { runner, readRecord } = await createRun({ perform }, { maxAttempts: 1 })
     expect(await runner.run('1')).toBe(true)
     expect(await readRecord()).toMatchObject({ attempts: 0, spared: 1 })

@@ -120,6 +120,20 @@ describe('a backup of sqliteStore with fileContents', () => {
   })
 })
 
+it('sqliteStore has no chunks left once content has moved, nor after the next move those that an end of the process left', async () => {
+  const place = await PLACES['sqliteStore']!()
+  await place.open({ contents: undefined as never, sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
+  const store = place.open({ sweepInterval: 0 })
+  const count = async () => (await place.query('SELECT 1 FROM resource_chunks')).length
+  expect(await count()).toBeGreaterThan(0)
+  expect(await store.moveContents()).toBe(1)
+  expect(await count()).toBe(0)
+  await place.query("INSERT INTO resource_chunks SELECT id, 0, x'00' FROM resource_contents RETURNING 1")
+  expect(await count()).toBe(1)
+  expect(await store.moveContents()).toBe(0)
+  expect(await count()).toBe(0)
+})
+
 it('sqliteStore moves nothing to content that the sweep of another process is removing', async () => {
   const place = await PLACES['sqliteStore']!()
   const before = place.open({ contents: undefined as never, sweepInterval: 0 })

@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, vi } from 'vitest'
+import { createExpiringStates } from '../../src/stores/memory/expiring.ts'
+import type { Entry } from '../../src/stores/memory/member-index.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type RelatedWrite, type ResourceStore } from '../../src/stores/types.ts'
@@ -60,6 +64,28 @@ describe('related resources with a retention in memoryStore', () => {
     time += MINUTE
     for (let i = 0; i < 4; i++) await addRecord(store)
     expect(await store.read('records/1')).toBeUndefined()
+  })
+
+  it('leave nothing in memory once they are removed, where others of their retention never end', async () => {
+    const removed: string[] = []
+    const { add, sweep } = createExpiringStates(({ path }) => void removed.push(path))
+    const createEntry = (path: string) => ({ path, state: { path } }) as unknown as Entry
+    const first = (() => {
+      const entry = createEntry('first')
+      add(entry, 1000, 0)
+      return new WeakRef(entry)
+    })()
+    for (let time = 1; time < 5000; time++) add(createEntry(String(time)), 1000, time)
+    sweep(5000)
+    expect(removed.length).toBeGreaterThan(3000)
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await vi.waitFor(() => {
+      collect()
+      // Not by expect, which keeps what it is given.
+      expect(first.deref() === undefined).toBe(true)
+    }, 10_000)
+    add(createEntry('last'), 1000, 5000)
   })
 
   it('leave alone what was removed and written anew at their path', async () => {

@@ -56,3 +56,18 @@ it('chunks that are given up are swept soon', async () => {
   await contents.abandon('chunks')
   expect(sweeps).toBe(1)
 })
+
+it.each([
+  ['stays where a path shows it', [], []],
+  ['goes with its row where none does', [{ id: '.key' }], ['key']],
+])('content in a content store that is given up %s', async (_, rows, expected) => {
+  const removed: string[] = []
+  const shared = {
+    owner: 'postgresStore',
+    settings: { grace: GRACE, contents: { remove: async (key: string) => void removed.push(key) } },
+  } as unknown as SqlShared
+  await createPostgresContents({ run: async () => rows } as unknown as PostgresConnection, statements, shared).abandon(
+    '.key',
+  )
+  expect(removed).toEqual(expected)
+})

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Libsql from 'libsql'
@@ -60,6 +60,20 @@ it.each([
   expect(readFile().mode & 0o777).toBe(0o600)
 })
 
+it.runIf(process.platform === 'linux')('a reserve leaves no file open, whether it could be whole or not', () => {
+  disk.room = 100 * MEBIBYTE
+  const reserve = createReserve(disk.file, 4 * MEBIBYTE)
+  for (const failure of [{ code: 'ENOSPC', at: MEBIBYTE }, undefined]) {
+    disk.failure = failure
+    reserve.take()
+    const open = readdirSync('/proc/self/fd').filter((name) => {
+      const path = `/proc/self/fd/${name}`
+      return existsSync(path) && readlinkSync(path).startsWith(folder)
+    })
+    expect(open).toEqual([])
+  }
+})
+
 it('a reserve has a quarter of the room, grows with it, and does not give up what it has', () => {
   disk.room = 16 * MEBIBYTE
   const reserve = createReserve(disk.file, 64 * MEBIBYTE)
@@ -99,6 +113,13 @@ it('while a reserve is not whole, a write takes what lies in the database alread
   expect(free).toBeGreaterThan(20)
   expect(await write('/large', staged)).toMatchObject({ outcome: 'created' })
   await expect(write('/known', Buffer.alloc(500_000))).rejects.toMatchObject({ status: 507 })
+  const staging = async () =>
+    store.stage!(
+      (async function* () {
+        yield Buffer.alloc(MEBIBYTE)
+      })(),
+    )
+  await expect(staging()).rejects.toMatchObject({ status: 507 })
   await store.close?.()
   handle.close()
 })

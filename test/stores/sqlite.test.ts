@@ -292,6 +292,18 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       }
     })
 
+    it('remembers pages up to a quarter of cacheSize, by what their content takes', async () => {
+      for (const [size, isKept] of [
+        [1000, true],
+        [10_000, false],
+      ] as const) {
+        const store = openStore((await createFile()).open(), { cacheSize: 80_000 })
+        for (const path of ['/a/1', '/a/2']) await store.write(path, text('x'.repeat(size)), { expect: 'any' })
+        const pages = [1, 2, 3, 4].map(() => store.list('/a', { limit: 5 }))
+        expect([size, pages[3] === pages[2]]).toEqual([size, isKept])
+      }
+    })
+
     it('reads only the chunks that a range lies in', async () => {
       const watched = watchHandle((await createFile()).open())
       const store = openStore(watched.handle)
@@ -493,6 +505,13 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       openStore(handle, { sweepInterval: 20, now: () => Date.now() + 3_600_000 })
       await until(() => countRows(handle, 'resource_states') === 1, 'The sweep has left expired tombstones.')
       expect(await first.read('/c')).toMatchObject({ removed: true })
+    })
+
+    it('keeps no tombstone whose retention is 0', async () => {
+      const store = openStore((await createFile()).open())
+      await store.write('/a', text('a'), { expect: 'any' })
+      await store.remove('/a', { expect: 'any', mode: 'tombstone', retention: 0 })
+      expect(store.read('/a')).toBeUndefined()
     })
 
     it('leaves the tombstone of a related path as it is', async () => {

@@ -174,13 +174,18 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       const begin = performance.now()
       for (let count = 1; ; count++) {
         signal?.throwIfAborted()
-        const response = await attempt(request).catch((error: unknown) => {
+        let failure: unknown
+        try {
+          const response = await attempt(request)
+          const transient = findTransient(response, request)
+          if (transient === undefined) return response
+          failure = transient
+        } catch (error) {
+          // Credentials may fail with any value, and under Jest `fetch` fails with an Error of another realm.
           signal?.throwIfAborted()
           if (error instanceof SetupError) throw error.cause
-          return error as Error
-        })
-        const failure = response instanceof Error ? response : findTransient(response, request)
-        if (failure === undefined) return response as S3Response
+          failure = error
+        }
         // A service that is silent is not asked again: the client waits all that time.
         if (count === MAX_ATTEMPTS || performance.now() - begin >= timeout) throw createUnavailableError(failure)
         // Without chance in it, those that met would meet again.
