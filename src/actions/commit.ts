@@ -2,22 +2,20 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { pause } from '../core/time.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS } from '../core/turns.ts'
-import { isExpected } from '../stores/new-state.ts'
-import {
-  type Content,
-  type Expectation,
-  isResource,
-  type NewState,
-  type RelatedWrite,
-  type RemoveOptions,
-  type RemoveResult,
-  type ResourceStore,
-  type StoredResource,
-  type StoredState,
-  UntilLeft,
-  type WriteConflict,
-  type WriteOptions,
-  type WriteResult,
+import { isExpected, isResource, UntilLeft } from '../stores/rules.ts'
+import type {
+  Content,
+  Expectation,
+  NewState,
+  RelatedWrite,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  StoredResource,
+  StoredState,
+  WriteConflict,
+  WriteOptions,
+  WriteResult,
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'

@@ -15,7 +15,8 @@ import {
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { readLanguages } from '../protocol/content-language.ts'
 import { withoutCharset, withUtf8 } from '../protocol/media-type.ts'
-import { type Content, isStaged, type StagedBody } from '../stores/types.ts'
+import { isStaged } from '../stores/rules.ts'
+import type { Content, StagedBody } from '../stores/types.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 

@@ -1,16 +1,8 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-line.ts'
-import {
-  isLargeBody,
-  memberPath,
-  nameOf,
-  type RemoveOptions,
-  type RemoveResult,
-  type StoredResource,
-  splitPath,
-  UntilLeft,
-} from '../stores/types.ts'
+import { isLargeBody, memberPath, nameOf, splitPath, UntilLeft } from '../stores/rules.ts'
+import type { RemoveOptions, RemoveResult, StoredResource } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, NOTHING, removeChange } from './commit.ts'
 import { isOwnPath } from './neighbouring-paths.ts'

@@ -2,7 +2,8 @@ import { createHash, type Hash, hash as hashOf } from 'node:crypto'
 import type { FilePart, FormField } from '../body-types/form.ts'
 import { collectWhole } from '../core/byte-blocks.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
-import { isLargeBody, type LargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
+import { isLargeBody } from '../stores/rules.ts'
+import type { LargeBody, SmallBody, StoredResource } from '../stores/types.ts'
 
 /** The collection of the records. Without a slash in front, so that no pattern of a definition lists them. */
 export const RECORDS = 'idempotency'

@@ -6,7 +6,8 @@ import { readProperty } from '../core/options.ts'
 import { emptyReply, type Reply, rangeReply } from '../core/reply.ts'
 import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'
 import { mergeCaching } from '../protocol/cache-control.ts'
-import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
+import { isLargeBody, isResource } from '../stores/rules.ts'
+import type { StoredResource } from '../stores/types.ts'
 import { listReply, loadPage } from './list.ts'
 import {
   addStateFields,

@@ -8,13 +8,8 @@ import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
 import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
-import {
-  isResource,
-  type RelatedWrite,
-  type ResourceStore,
-  type StoredResource,
-  type StoredState,
-} from '../stores/types.ts'
+import { isResource } from '../stores/rules.ts'
+import type { RelatedWrite, ResourceStore, StoredResource, StoredState } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { SMALL, streamContent, takeContent } from './content.ts'
 import { ERASE } from './delete.ts'

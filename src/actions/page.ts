@@ -1,14 +1,8 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT, sliceText } from '../core/reply.ts'
 import type { ListQuery } from '../stores/lists.ts'
-import {
-  isResource,
-  type ListOptions,
-  type Page,
-  type ResourceStore,
-  type StoredResource,
-  UntilLeft,
-} from '../stores/types.ts'
+import { isResource, UntilLeft } from '../stores/rules.ts'
+import type { ListOptions, Page, ResourceStore, StoredResource } from '../stores/types.ts'
 import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import { replyBodyOf } from './stored-content.ts'
 

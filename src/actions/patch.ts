@@ -7,14 +7,8 @@ import { emptyReply, type Reply } from '../core/reply.ts'
 import { type ParsedPatch, selectPatchFormat } from '../patch-formats/patch-format.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-line.ts'
-import {
-  type Content,
-  type NewState,
-  type RelatedWrite,
-  type StoredResource,
-  splitPath,
-  type WriteResult,
-} from '../stores/types.ts'
+import { splitPath } from '../stores/rules.ts'
+import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { readJson } from './content.ts'

@@ -6,19 +6,15 @@ import { pause } from '../core/time.ts'
 import { MAX_ATTEMPTS } from '../core/turns.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
 import { formatPath } from '../protocol/request-line.ts'
-import {
-  type Content,
-  type CreateResult,
-  isStaged,
-  memberPath,
-  type NewState,
-  nameOf,
-  type StoredResource,
-  splitPath,
-  UntilLeft,
-  type WriteConflict,
-  type WriteOptions,
-  type WriteResult,
+import { isStaged, memberPath, nameOf, splitPath, UntilLeft } from '../stores/rules.ts'
+import type {
+  Content,
+  CreateResult,
+  NewState,
+  StoredResource,
+  WriteConflict,
+  WriteOptions,
+  WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { judgeConflict, WriteUntilLeft } from './commit.ts'

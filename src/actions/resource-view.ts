@@ -3,7 +3,8 @@ import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
-import { isLargeBody, type StoredResource, type Tombstone } from '../stores/types.ts'
+import { isLargeBody } from '../stores/rules.ts'
+import type { StoredResource, Tombstone } from '../stores/types.ts'
 import type { Authorize, ResourceState } from './hook-types.ts'
 
 /** The text of small content, decoded as UTF-8; `undefined` for content that can be read only in pieces. */

@@ -1,4 +1,4 @@
-import { parseIntegerName } from '../stores/types.ts'
+import { parseIntegerName } from '../stores/rules.ts'
 import type { CollectionFacts, Route } from './route.ts'
 
 /** What a path leads to. */

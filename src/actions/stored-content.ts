@@ -4,7 +4,8 @@ import { readProperty } from '../core/options.ts'
 import { encodeText, type RangedBody } from '../core/reply.ts'
 import { formatContentDisposition } from '../protocol/content-disposition.ts'
 import { isInMediaRange, isJsonContentType, isJsonType, parseMediaType } from '../protocol/media-type.ts'
-import { type ContentFields, isLargeBody, type StoredResource } from '../stores/types.ts'
+import { isLargeBody } from '../stores/rules.ts'
+import type { ContentFields, StoredResource } from '../stores/types.ts'
 import type { Route } from './route.ts'
 
 /** Types that a browser shows without running anything in them. */

@@ -13,7 +13,7 @@ import {
 } from '../core/json.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, hasProperties } from '../core/option-values.ts'
-import { parseIntegerName } from '../stores/types.ts'
+import { parseIntegerName } from '../stores/rules.ts'
 import type { Route } from './route.ts'
 
 /** A JSON document that may be stored: one that was sent, or one that the server writes. */

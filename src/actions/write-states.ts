@@ -1,18 +1,15 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
-import {
-  type Content,
-  type ContentFields,
-  type Expectation,
-  isLargeBody,
-  isResource,
-  isStaged,
-  type NewState,
-  type SmallBody,
-  type StoredResource,
-  type StoredState,
-  sizeOf,
+import { isLargeBody, isResource, isStaged, sizeOf } from '../stores/rules.ts'
+import type {
+  Content,
+  ContentFields,
+  Expectation,
+  NewState,
+  SmallBody,
+  StoredResource,
+  StoredState,
 } from '../stores/types.ts'
 import { HIDDEN, ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, StateView } from './resource-view.ts'

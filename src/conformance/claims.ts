@@ -4,16 +4,9 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../core/reply.ts'
 import { waitAtMost } from '../core/time.ts'
 import { isEntityTag } from '../protocol/preconditions.ts'
+import { isLargeBody, isResource } from '../stores/rules.ts'
 import { readWhole } from '../stores/streams.ts'
-import {
-  type Content,
-  isLargeBody,
-  isResource,
-  type ResourceStore,
-  type SmallBody,
-  type StoredResource,
-  type StoredState,
-} from '../stores/types.ts'
+import type { Content, ResourceStore, SmallBody, StoredResource, StoredState } from '../stores/types.ts'
 
 /** Fails with a sentence unless a condition holds. */
 export function claim(condition: boolean, sentence: string): asserts condition {

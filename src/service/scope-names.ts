@@ -4,7 +4,8 @@ import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { shareCall } from '../core/time.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
-import { isResource, type ResourceStore, type StoredState } from '../stores/types.ts'
+import { isResource } from '../stores/rules.ts'
+import type { ResourceStore, StoredState } from '../stores/types.ts'
 
 /** Milliseconds after which the names are read again: another process may have learned one. */
 const LIFETIME = 5000

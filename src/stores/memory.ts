@@ -4,20 +4,16 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createForwardClock } from '../core/time.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createContentHolder, createStates, type TakenStreams } from './memory/states.ts'
-import { isExpected, type StoredContent } from './new-state.ts'
-import {
-  type Content,
-  type CreateOptions,
-  type CreateResult,
-  isAborted,
-  isResource,
-  memberPath,
-  type RelatedWrite,
-  type RemoveResult,
-  type ResourceStore,
-  throwIfAborted,
-  type WriteOptions,
-  type WriteResult,
+import { isAborted, isExpected, isResource, memberPath, type StoredContent, throwIfAborted } from './rules.ts'
+import type {
+  Content,
+  CreateOptions,
+  CreateResult,
+  RelatedWrite,
+  RemoveResult,
+  ResourceStore,
+  WriteOptions,
+  WriteResult,
 } from './types.ts'
 
 export interface MemoryStoreOptions {

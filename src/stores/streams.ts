@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { closeIterator } from '../core/byte-blocks.ts'
-import type { StoredContent } from './new-state.ts'
+import type { StoredContent } from './rules.ts'
 import type { Content, LargeBody } from './types.ts'
 
 /** Streams of bytes: until they are given up, counted, and gathered. */

@@ -8,12 +8,10 @@
  *
  * Every method may answer synchronously or with a promise.
  *
- * Content and changes are described in `write-types.ts`, lists and queries in `lists.ts`. The functions below the
- * interfaces apply the rules of the contract.
+ * Content and changes are described in `write-types.ts`, lists and queries in `lists.ts`. The functions of `rules.ts` apply
+ * the rules of the contract.
  */
 
-import { Buffer } from 'node:buffer'
-import type { Exchange } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues, ListOptions, Page } from './lists.ts'
 import type {
@@ -155,89 +153,6 @@ export interface ResourceStore {
 /** Options of a call that its caller may give up. */
 export interface Abortable {
   readonly signal?: AbortSignal | undefined
-}
-
-const SLASH = 0x2f
-
-/** Whether `read` found a resource. */
-export function isResource(state: StoredState): state is StoredResource {
-  // What a prototype has does not count; to ask for that alone costs 120 instructions each time.
-  return state !== undefined && !('removed' in state && Object.hasOwn(state, 'removed'))
-}
-
-/** Whether content can be read only in pieces. */
-export function isLargeBody(body: SmallBody | LargeBody): body is LargeBody {
-  return typeof body !== 'string' && !(body instanceof Uint8Array)
-}
-
-/** Whether content to be stored has been staged before. */
-export function isStaged(body: Content['body']): body is StagedBody {
-  return typeof body === 'object' && 'staged' in body
-}
-
-/** Length of small content in bytes. */
-export function sizeOf(body: SmallBody): number {
-  return typeof body === 'string' ? Buffer.byteLength(body) : body.length
-}
-
-export function memberPath(collection: string, name: string): string {
-  return `${collection}/${name}`
-}
-
-export function splitPath(path: string): { readonly collection: string; readonly name: string } {
-  const name = nameOf(path)
-  return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }
-}
-
-export function nameOf(path: string): string {
-  let at = path.length
-  while (at > 0 && path.charCodeAt(at - 1) !== SLASH) at--
-  return at === 0 ? path : path.slice(at)
-}
-
-/** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */
-export function parseIntegerName(name: string): number | undefined {
-  const length = name.length
-  if (length === 0 || length > 16 || (length > 1 && name.charCodeAt(0) === 0x30)) return undefined
-  let value = 0
-  for (let i = 0; i < length; i++) {
-    const digit = name.charCodeAt(i) - 0x30
-    if (digit < 0 || digit > 9) return undefined
-    value = value * 10 + digit
-  }
-  return Number.isSafeInteger(value) ? value : undefined
-}
-
-/**
- * Options of a store call that ends when the client has left. The signal is made when it is first read: it costs 29,000
- * instructions, a sixth of a small PUT, and a store that answers at once does not need it. A class: an object literal with
- * a getter has a hidden class of its own, which made a GET cost 1.7 times as much.
- */
-export class UntilLeft {
-  readonly #exchange: Exchange
-
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal
-  }
-
-  /** What `signal.aborted` would say. */
-  get isAborted(): boolean {
-    return this.#exchange.hasLeft
-  }
-}
-
-/** Whether a call was aborted before it began. Options of the service tell it without making their signal. */
-export function isAborted(options: Abortable): boolean {
-  return options instanceof UntilLeft ? options.isAborted : options.signal?.aborted === true
-}
-
-/** @throws the reason of the signal */
-export function throwIfAborted(options: Abortable): void {
-  if (isAborted(options)) options.signal!.throwIfAborted()
 }
 
 export interface ReadOptions {

@@ -11,14 +11,8 @@ import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { pause } from '../core/time.ts'
 import { PATIENT_ATTEMPTS } from '../core/turns.ts'
-import {
-  isLargeBody,
-  isResource,
-  memberPath,
-  type StoredResource,
-  type StoredState,
-  splitPath,
-} from '../stores/types.ts'
+import { isLargeBody, isResource, memberPath, splitPath } from '../stores/rules.ts'
+import type { StoredResource, StoredState } from '../stores/types.ts'
 import type { ClaimedWork, WorkRecord } from './queue.ts'
 import type { WorkHandler } from './runner.ts'
 import { inTime, readNoting } from './store-calls.ts'

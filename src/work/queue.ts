@@ -5,7 +5,8 @@ import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
 import { isStoreFailure } from '../core/operator-log.ts'
-import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { isResource } from '../stores/rules.ts'
+import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
 import { walkMembers } from './store-calls.ts'
 
 /** One piece of accepted work, as it is recorded in the store until it is done. */

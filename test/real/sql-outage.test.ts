@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isHttpError } from '../../src/core/errors.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { isResource } from '../../src/stores/rules.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { MEASURED } from '../support/measured.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 

@@ -6,18 +6,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { isLargeBody, isResource, splitPath } from '../../src/stores/rules.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { readWhole } from '../../src/stores/streams.ts'
-import {
-  type Content,
-  type Expectation,
-  isLargeBody,
-  isResource,
-  type RemoveOptions,
-  type ResourceStore,
-  type StoredState,
-  splitPath,
-  type WriteResult,
+import type {
+  Content,
+  Expectation,
+  RemoveOptions,
+  ResourceStore,
+  StoredState,
+  WriteResult,
 } from '../../src/stores/types.ts'
 import { createRandom } from '../stress/fuzzer.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'

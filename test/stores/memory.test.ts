@@ -3,15 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { isPromise } from '../../src/core/maybe-promise.ts'
 import { type MemoryStoreOptions, memoryStore } from '../../src/stores/memory.ts'
-import {
-  type Content,
-  isLargeBody,
-  type Page,
-  type ResourceStore,
-  type StoredResource,
-  type StoredState,
-  type WriteResult,
-} from '../../src/stores/types.ts'
+import { isLargeBody } from '../../src/stores/rules.ts'
+import type { Content, Page, ResourceStore, StoredResource, StoredState, WriteResult } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { createMember } from '../support/create-member.ts'
 import { MEASURED } from '../support/measured.ts'

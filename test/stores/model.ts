@@ -1,17 +1,14 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { MaybePromise } from '../../src/core/maybe-promise.ts'
-import {
-  type Content,
-  type Expectation,
-  isLargeBody,
-  isResource,
-  parseIntegerName,
-  type RemoveOptions,
-  type ResourceStore,
-  type StoredResource,
-  type StoredState,
-  splitPath,
+import { isLargeBody, isResource, parseIntegerName, splitPath } from '../../src/stores/rules.ts'
+import type {
+  Content,
+  Expectation,
+  RemoveOptions,
+  ResourceStore,
+  StoredResource,
+  StoredState,
 } from '../../src/stores/types.ts'
 import { createMember } from '../support/create-member.ts'
 

@@ -1,7 +1,8 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type PgliteDatabase, postgresStore } from '../../src/stores/postgres.ts'
-import { isLargeBody, isResource, type StoredState } from '../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../src/stores/rules.ts'
+import type { StoredState } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 
 let database: PGlite

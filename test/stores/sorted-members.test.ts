@@ -13,7 +13,7 @@ import {
   setItem,
   setMember,
 } from '../../src/stores/memory/sorted-members.ts'
-import { parseIntegerName } from '../../src/stores/types.ts'
+import { parseIntegerName } from '../../src/stores/rules.ts'
 
 const entryAt = (path: string) => ({ path, isListed: true }) as Entry
 

@@ -1,8 +1,9 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isLargeBody } from '../../src/stores/rules.ts'
 import { collectBlocks, untilAborted } from '../../src/stores/streams.ts'
-import { isLargeBody, type LargeBody } from '../../src/stores/types.ts'
+import type { LargeBody } from '../../src/stores/types.ts'
 
 async function* numbers(count: number): AsyncGenerator<Uint8Array> {
   for (let i = 0; i < count; i++) yield new Uint8Array([i])

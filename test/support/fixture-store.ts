@@ -1,13 +1,6 @@
 import { gzipSync } from 'node:zlib'
-import {
-  type Content,
-  type Expectation,
-  isResource,
-  type ResourceStore,
-  type StoredResource,
-  type StoredState,
-  sizeOf,
-} from '../../src/stores/types.ts'
+import { isResource, sizeOf } from '../../src/stores/rules.ts'
+import type { Content, Expectation, ResourceStore, StoredResource, StoredState } from '../../src/stores/types.ts'
 
 export const ALPHABET = 'abcdefghijklmnopqrstuvwxyz'
 /** The date of every fixture that has one: long over, so that its second names one state. */

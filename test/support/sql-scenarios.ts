@@ -1,6 +1,7 @@
 import { expect, vi } from 'vitest'
 import { stream } from '../../src/conformance/samples.ts'
-import { isLargeBody, isResource, type StoredResource } from '../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../src/stores/rules.ts'
+import type { StoredResource } from '../../src/stores/types.ts'
 import { listKeys } from './contents.ts'
 import type { StoreProgram } from './processes.ts'
 import { openContents, openStore, type StorePlace } from './sql-stores.ts'

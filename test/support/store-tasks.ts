@@ -1,5 +1,6 @@
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
-import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../src/stores/rules.ts'
+import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { changeIndexed } from './change-indexed.ts'
 import { createMember } from './create-member.ts'
 import type { StorePlace } from './sql-stores.ts'

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { Content, NewState, RelatedWrite } from '../../stores/types.ts'
 import { created, nameOf, put, race, remove, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { absent, binary, LONG_RETENTIONS, stream, text } from '../samples.ts'

@@ -1,4 +1,5 @@
-import { isLargeBody, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { isLargeBody } from '../../stores/rules.ts'
+import type { ResourceStore, StoredResource } from '../../stores/types.ts'
 import { create, put, readResource, remove, times } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readRange } from '../claims.ts'
 import { binary, createBytes, MEBIBYTE, named, reuseBuffer, stream, text } from '../samples.ts'

@@ -1,4 +1,5 @@
-import { isResource, type RemoveOptions } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { RemoveOptions } from '../../stores/types.ts'
 import { create, factsOf, nameOf, pathsOf, put, race, remove } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'

@@ -1,4 +1,5 @@
-import { isLargeBody, type StagedBody } from '../../stores/types.ts'
+import { isLargeBody } from '../../stores/rules.ts'
+import type { StagedBody } from '../../stores/types.ts'
 import { created, pathsOf, put, readResource, remove, stage, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimSettles, claimStored, readRange } from '../claims.ts'
 import { listAll } from '../lists.ts'

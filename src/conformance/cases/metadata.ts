@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isLargeBody, type StoredResource } from '../../stores/types.ts'
+import { isLargeBody } from '../../stores/rules.ts'
+import type { StoredResource } from '../../stores/types.ts'
 import { create, nameOf, put, readResource, remove, stage, written } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { binary, createBytes, MEBIBYTE, named, stream, text } from '../samples.ts'

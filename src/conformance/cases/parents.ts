@@ -1,4 +1,4 @@
-import { isResource } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
 import { create, created, nameOf, put, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { createIndex, indexed, listAll, listUnder } from '../lists.ts'

@@ -1,4 +1,5 @@
-import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { RemoveResult, WriteResult } from '../../stores/types.ts'
 import { create, nameOf, pathsOf, pause, race, remove } from '../calls.ts'
 import { claim, claimEqual, claimOneWinner, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'

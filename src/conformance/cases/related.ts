@@ -1,4 +1,5 @@
-import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { RemoveResult, WriteResult } from '../../stores/types.ts'
 import { amid, claimGivenUp, created, nameOf, pause, put, race, readResource, remove } from '../calls.ts'
 import {
   claim,

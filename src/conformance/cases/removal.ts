@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isResource, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { ResourceStore, StoredResource } from '../../stores/types.ts'
 import { factsOf, pathsOf, put, readResource, remove, waitUntilGone } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'

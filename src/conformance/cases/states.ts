@@ -1,4 +1,5 @@
-import { type Expectation, isResource } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
+import type { Expectation } from '../../stores/types.ts'
 import { create, factsOf, put, readResource, remove, written } from '../calls.ts'
 import { claim, claimBytes, claimContent, claimEqual, claimResource, claimStored, readContent } from '../claims.ts'
 import { binary, createBytes, named, text } from '../samples.ts'

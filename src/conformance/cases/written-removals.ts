@@ -1,4 +1,4 @@
-import { isResource } from '../../stores/types.ts'
+import { isResource } from '../../stores/rules.ts'
 import { put, race } from '../calls.ts'
 import { claim, claimContent, claimEqual, claimFails, claimStored } from '../claims.ts'
 import { absent, binary, brokenStream, createBytes, range, stream, text } from '../samples.ts'

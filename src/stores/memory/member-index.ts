@@ -1,6 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
 import { type CollectionIndex, type ListOptions, type Page, parsePosition } from '../lists.ts'
-import { parseIntegerName, type StoredResource, splitPath } from '../types.ts'
+import { parseIntegerName, splitPath } from '../rules.ts'
+import type { StoredResource } from '../types.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
 import { createBoundedMap } from './expiring.ts'
 import {

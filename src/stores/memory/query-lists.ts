@@ -7,7 +7,7 @@ import {
   type IndexedValues,
   indexedValueOf,
 } from '../lists.ts'
-import { nameOf, parseIntegerName } from '../types.ts'
+import { nameOf, parseIntegerName } from '../rules.ts'
 import type { Entry } from './member-index.ts'
 import { createRankedList, type RankedList } from './ranked-list.ts'
 

@@ -10,7 +10,7 @@ import {
   parsePosition,
   positionOf,
 } from '../lists.ts'
-import { parseIntegerName } from '../types.ts'
+import { parseIntegerName } from '../rules.ts'
 import { BY_NAME, countRanks, type IndexedMember, type QueryLists, type Range } from './query-lists.ts'
 import {
   type Budget,

@@ -1,6 +1,6 @@
 import { createRecentCache } from '../../core/caches.ts'
 import type { ListOptions, Page } from '../lists.ts'
-import { nameOf, parseIntegerName } from '../types.ts'
+import { nameOf, parseIntegerName } from '../rules.ts'
 import type { Collection, Entry } from './member-index.ts'
 
 const CHUNK = 512

@@ -6,22 +6,22 @@ import {
   createVersions,
   type Description,
   decideChange,
-  readAsText,
-  type StoredContent,
-} from '../new-state.ts'
-import { collectBlocks, untilAborted } from '../streams.ts'
-import {
-  type Abortable,
-  type Content,
-  type CreateResult,
   isResource,
   isStaged,
-  type ReadOptions,
-  type RelatedWrite,
-  type RemoveOptions,
-  type StagedBody,
-  type StoredResource,
-  type StoredState,
+  readAsText,
+  type StoredContent,
+} from '../rules.ts'
+import { collectBlocks, untilAborted } from '../streams.ts'
+import type {
+  Abortable,
+  Content,
+  CreateResult,
+  ReadOptions,
+  RelatedWrite,
+  RemoveOptions,
+  StagedBody,
+  StoredResource,
+  StoredState,
 } from '../types.ts'
 import { createExpiringStates, createTombstones } from './expiring.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'

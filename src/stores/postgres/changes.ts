@@ -1,20 +1,16 @@
 import { createUnavailableError } from '../../core/unavailable.ts'
-import { type Description, isExpected } from '../new-state.ts'
-import type { Draft, RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
-import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
 import {
-  type Abortable,
-  type CreateResult,
+  type Description,
+  isExpected,
   isResource,
   memberPath,
   nameOf,
   parseIntegerName,
-  type RelatedWrite,
-  type RemoveResult,
   throwIfAborted,
-  type WriteConflict,
-  type WriteResult,
-} from '../types.ts'
+} from '../rules.ts'
+import type { Draft, RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
+import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
+import type { Abortable, CreateResult, RelatedWrite, RemoveResult, WriteConflict, WriteResult } from '../types.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'

@@ -6,7 +6,8 @@ import { hasProperties } from '../../core/option-values.ts'
 import { stopWatch, watchIdle } from '../../core/time.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
 import type { PostgresStoreOptions } from '../postgres.ts'
-import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
+import { isAborted, throwIfAborted } from '../rules.ts'
+import type { Abortable } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 
 export type CheckoutLimits = Required<Pick<PostgresStoreOptions, 'statementTimeout' | 'connectTimeout'>>

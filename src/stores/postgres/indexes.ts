@@ -1,5 +1,5 @@
 import type { CollectionIndex } from '../lists.ts'
-import type { Description } from '../new-state.ts'
+import type { Description } from '../rules.ts'
 import { tryTo } from '../sql/background.ts'
 import type { Batch, NewEntry, SqlShared, Swept } from '../sql/dialect.ts'
 import {

@@ -1,5 +1,6 @@
 import { stopWatch, watchIdle } from '../../core/time.ts'
-import { type Abortable, isAborted } from '../types.ts'
+import { isAborted } from '../rules.ts'
+import type { Abortable } from '../types.ts'
 import { type Checkout, isConnectionIntact, LOOK_PERIOD, UNENDING, type WaitingCalls } from './checkout.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
 import { DirectQuery, type DirectStatement, takesDirectQueries } from './direct-query.ts'

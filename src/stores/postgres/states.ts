@@ -1,4 +1,4 @@
-import { createResource, type Description } from '../new-state.ts'
+import { createResource, type Description, parseIntegerName } from '../rules.ts'
 import type { RemoveStep, SqlShared, Taken } from '../sql/dialect.ts'
 import {
   encodeBody,
@@ -11,14 +11,7 @@ import {
   rangeBelow,
   toState,
 } from '../sql/rows.ts'
-import {
-  type Abortable,
-  type Expectation,
-  parseIntegerName,
-  type ReadOptions,
-  type StoredResource,
-  type StoredState,
-} from '../types.ts'
+import type { Abortable, Expectation, ReadOptions, StoredResource, StoredState } from '../types.ts'
 import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'

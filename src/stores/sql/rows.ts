@@ -1,20 +1,17 @@
 /** The rows of the tables of states, in every database: their columns, and how values, paths and names are kept in them. */
 
 import type { IndexedValues, Page } from '../lists.ts'
-import { isExpected, type MutableResource, readAsText } from '../new-state.ts'
-import {
-  type ContentFields,
-  type LargeBody,
-  nameOf,
-  parseIntegerName,
-  type ReadOptions,
-  type RemoveOptions,
-  type RemoveResult,
-  type SmallBody,
-  type StoredResource,
-  type StoredState,
-  splitPath,
-  type Tombstone,
+import { isExpected, type MutableResource, nameOf, parseIntegerName, readAsText, splitPath } from '../rules.ts'
+import type {
+  ContentFields,
+  LargeBody,
+  ReadOptions,
+  RemoveOptions,
+  RemoveResult,
+  SmallBody,
+  StoredResource,
+  StoredState,
+  Tombstone,
 } from '../types.ts'
 
 /** Anybody may read it. */

@@ -1,17 +1,9 @@
 import { HttpError } from '../../core/errors.ts'
 import { createForwardClock } from '../../core/time.ts'
-import { isExpected } from '../new-state.ts'
+import { isExpected, memberPath, parseIntegerName } from '../rules.ts'
 import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'
 import { encodeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
-import {
-  type CreateResult,
-  memberPath,
-  parseIntegerName,
-  type RelatedWrite,
-  type RemoveResult,
-  type StoredResource,
-  type WriteResult,
-} from '../types.ts'
+import type { CreateResult, RelatedWrite, RemoveResult, StoredResource, WriteResult } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStates } from './reads.ts'

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ForwardClock } from '../../core/time.ts'
 import type { ListOptions, Page } from '../lists.ts'
+import { throwIfAborted } from '../rules.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
@@ -30,7 +31,7 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
-import { type Abortable, type ReadOptions, type StoredResource, type StoredState, throwIfAborted } from '../types.ts'
+import type { Abortable, ReadOptions, StoredResource, StoredState } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'

@@ -1,17 +1,19 @@
 import { createRecentCache } from '../../core/caches.ts'
 import type { Page } from '../lists.ts'
-import { type Change, createResource, type Description, decideChange, readAsText } from '../new-state.ts'
-import type { Taken } from '../sql/dialect.ts'
-import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
 import {
+  type Change,
+  createResource,
+  type Description,
+  decideChange,
   isLargeBody,
   nameOf,
   parseIntegerName,
-  type RelatedWrite,
-  type RemoveOptions,
-  type StoredResource,
+  readAsText,
   splitPath,
-} from '../types.ts'
+} from '../rules.ts'
+import type { Taken } from '../sql/dialect.ts'
+import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
+import type { RelatedWrite, RemoveOptions, StoredResource } from '../types.ts'
 import type { SqliteNames } from './changes.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'

@@ -1,4 +1,4 @@
-import { isResource } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
 import { mutate } from './mutate.ts'
 
 /** Gives entity tags without the quotes that belong to them. */

@@ -1,12 +1,5 @@
-import {
-  type Content,
-  isLargeBody,
-  isResource,
-  nameOf,
-  type Page,
-  type StoredResource,
-  type StoredState,
-} from '../../../src/stores/types.ts'
+import { isLargeBody, isResource, nameOf } from '../../../src/stores/rules.ts'
+import type { Content, Page, StoredResource, StoredState } from '../../../src/stores/types.ts'
 import { mutate, pause } from './mutate.ts'
 import { naive } from './naive-queries.ts'
 

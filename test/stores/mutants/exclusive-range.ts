@@ -1,4 +1,4 @@
-import { isLargeBody, isResource } from '../../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../../src/stores/rules.ts'
 import { mutate } from './mutate.ts'
 
 /** Takes the last byte of a range for the one after it. */

@@ -1,4 +1,5 @@
-import { isResource, type RelatedWrite } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { RelatedWrite } from '../../../src/stores/types.ts'
 import { mutate, pause } from './mutate.ts'
 
 const forget = (writes: readonly RelatedWrite[]): readonly RelatedWrite[] =>

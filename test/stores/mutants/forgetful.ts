@@ -1,5 +1,6 @@
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { isResource, type ResourceStore } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { ResourceStore } from '../../../src/stores/types.ts'
 import type { StoreFixture } from '../../../src/testing.ts'
 
 /** Says that it is durable, and begins with nothing every time. */

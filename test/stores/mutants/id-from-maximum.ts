@@ -1,4 +1,4 @@
-import { memberPath, splitPath } from '../../../src/stores/types.ts'
+import { memberPath, splitPath } from '../../../src/stores/rules.ts'
 import { mutate } from './mutate.ts'
 
 /** Names a new member after the greatest that is there: the name of a removed one comes back. */

@@ -1,6 +1,7 @@
 import type { IndexedValues } from '../../../src/stores/lists.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../../src/stores/rules.ts'
+import type { ResourceStore, StoredResource } from '../../../src/stores/types.ts'
 import type { StoreFixture } from '../../../src/testing.ts'
 import { mutate } from './mutate.ts'
 import { naive, refuse, stripped } from './naive-queries.ts'

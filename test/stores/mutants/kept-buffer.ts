@@ -1,4 +1,4 @@
-import { isStaged } from '../../../src/stores/types.ts'
+import { isStaged } from '../../../src/stores/rules.ts'
 import { mutate } from './mutate.ts'
 
 /** Keeps the chunks of a stream without copying them. */

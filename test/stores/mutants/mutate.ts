@@ -1,5 +1,6 @@
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { type Expectation, isResource, type ResourceStore, type StoredState } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { Expectation, ResourceStore, StoredState } from '../../../src/stores/types.ts'
 
 /** A store that is right but for some of its methods. */
 export function mutate(change: (sound: ResourceStore) => Partial<ResourceStore>): () => ResourceStore {

@@ -14,15 +14,8 @@ import {
   parsePosition,
 } from '../../../src/stores/lists.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import {
-  type Content,
-  type ListOptions,
-  nameOf,
-  type Page,
-  parseIntegerName,
-  type ResourceStore,
-  type StoredResource,
-} from '../../../src/stores/types.ts'
+import { nameOf, parseIntegerName } from '../../../src/stores/rules.ts'
+import type { Content, ListOptions, Page, ResourceStore, StoredResource } from '../../../src/stores/types.ts'
 
 /** A member and the values that it has in the eyes of the store. */
 export interface Candidate {

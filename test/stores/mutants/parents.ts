@@ -1,5 +1,6 @@
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { isResource, type ResourceStore, type WriteConflict } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { ResourceStore, WriteConflict } from '../../../src/stores/types.ts'
 import { mutate, pause } from './mutate.ts'
 
 export const deafToRequirements = mutate((sound) => ({

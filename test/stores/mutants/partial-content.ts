@@ -1,4 +1,4 @@
-import { isStaged } from '../../../src/stores/types.ts'
+import { isStaged } from '../../../src/stores/rules.ts'
 import { mutate } from './mutate.ts'
 
 async function* whatComes(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,14 +1,6 @@
 import { HttpError } from '../../../src/core/errors.ts'
-import {
-  type Content,
-  isLargeBody,
-  isResource,
-  isStaged,
-  nameOf,
-  type ResourceStore,
-  type StagedBody,
-  type StoredResource,
-} from '../../../src/stores/types.ts'
+import { isLargeBody, isResource, isStaged, nameOf } from '../../../src/stores/rules.ts'
+import type { Content, ResourceStore, StagedBody, StoredResource } from '../../../src/stores/types.ts'
 import { mutate, pause } from './mutate.ts'
 
 type Stream = AsyncIterable<Uint8Array>

@@ -1,11 +1,5 @@
-import {
-  isResource,
-  type ListOptions,
-  type Page,
-  type ResourceStore,
-  type StoredState,
-  splitPath,
-} from '../../../src/stores/types.ts'
+import { isResource, splitPath } from '../../../src/stores/rules.ts'
+import type { ListOptions, Page, ResourceStore, StoredState } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 /** Fills one page object repeatedly: what callers have kept on it belongs to what was on it before. */

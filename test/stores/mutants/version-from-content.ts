@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isResource, type StoredState } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { StoredState } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 function nameByContent<State extends StoredState>(state: State): State {

@@ -1,4 +1,4 @@
-import { isResource } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
 import { fits, mutate, pause } from './mutate.ts'
 
 /** Judges the state of the path before the paths that must be absent. */

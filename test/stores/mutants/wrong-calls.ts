@@ -1,4 +1,5 @@
-import { isLargeBody, isResource, type Page, type StoredResource } from '../../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../../src/stores/rules.ts'
+import type { Page, StoredResource } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 export const keepsCallersBytes = mutate((sound) => {

@@ -1,4 +1,5 @@
-import { isResource, type ResourceStore, type StoredResource, type StoredState } from '../../../src/stores/types.ts'
+import { isResource } from '../../../src/stores/rules.ts'
+import type { ResourceStore, StoredResource, StoredState } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 function changeReads(

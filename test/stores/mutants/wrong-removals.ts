@@ -1,10 +1,5 @@
-import {
-  isResource,
-  type StoredResource,
-  type StoredState,
-  splitPath,
-  type Tombstone,
-} from '../../../src/stores/types.ts'
+import { isResource, splitPath } from '../../../src/stores/rules.ts'
+import type { StoredResource, StoredState, Tombstone } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 /** Removes nothing but the path itself. */

@@ -1,11 +1,5 @@
-import {
-  type Content,
-  isLargeBody,
-  isResource,
-  type ReadOptions,
-  type StoredResource,
-  type StoredState,
-} from '../../../src/stores/types.ts'
+import { isLargeBody, isResource } from '../../../src/stores/rules.ts'
+import type { Content, ReadOptions, StoredResource, StoredState } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 /** A store that changes every state which it returns. */
