@@ -6,7 +6,7 @@ import type { RemoveOptions, RemoveResult, StoredResource } from '../stores/type
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, NOTHING, removeChange } from './commit.ts'
 import { isOwnPath } from './neighbouring-paths.ts'
-import { cacheControlFor, entityTagOf, writtenReply } from './representation.ts'
+import { entityTagOf, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { expectationOf, requirePresent } from './state.ts'
@@ -18,7 +18,7 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
   const wantsAsync = exchange.preferences.respondAsync === true
   if (work !== undefined && (exchange.route.deletion === 'queued' || wantsAsync)) {
     return andThen(work.removeLater(exchange, exchange.current!), (monitor) => {
-      const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', cacheControlFor(exchange)]
+      const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', exchange.cacheControl]
       return emptyReply(202, [...fields, ...appliedPreferences(exchange, 'accepted')])
     })
   }
@@ -117,11 +117,11 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const fields = appliedPreferences(exchange)
   const tag = route.deleteResponse === 'tag' ? entityTagOf(resource) : undefined
   if (tag !== undefined) fields.push('ETag', tag)
-  if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
+  if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', exchange.cacheControl])
   // Large content is gone by now and could not be read out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))
     return writtenReply(exchange, resource, 200, fields, 'without')
   const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')
-  const headers = ['Content-Type', 'application/json', ...fields, 'Cache-Control', cacheControlFor(exchange)]
+  const headers = ['Content-Type', 'application/json', ...fields, 'Cache-Control', exchange.cacheControl]
   return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), headers)
 }

@@ -9,13 +9,7 @@ import { mergeCaching } from '../protocol/cache-control.ts'
 import { isLargeBody, isResource } from '../stores/rules.ts'
 import type { StoredResource } from '../stores/types.ts'
 import { listReply, loadPage } from './list.ts'
-import {
-  addStateFields,
-  cacheControlFor,
-  notModifiedReply,
-  representationFields,
-  representationReply,
-} from './representation.ts'
+import { addStateFields, notModifiedReply, representationFields, representationReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
 import { neededOf, readState, requirePresent } from './state.ts'
@@ -107,7 +101,7 @@ function redirectReply(exchange: ResourceExchange, resource: StoredResource): Ma
 /** The headers of the 200 that this service would send, by name. */
 function fieldsOf(exchange: ResourceExchange, resource: StoredResource): Readonly<Record<string, string>> {
   const fields = representationFields(resource, exchange.route)
-  const headers: Record<string, string> = { 'Cache-Control': cacheControlFor(exchange) }
+  const headers: Record<string, string> = { 'Cache-Control': exchange.cacheControl }
   for (let at = 0; at < fields.length; at += 2) headers[fields[at]!] = fields[at + 1]!
   return headers
 }
@@ -132,7 +126,7 @@ function renditionReply(exchange: ResourceExchange, resource: StoredResource): R
   const body = exchange.rendered!
   const fields = ['Content-Type', route.renditions[rendition]!.type]
   addStateFields(fields, resource, route, validators!.entityTags[0])
-  fields.push('Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes')
+  fields.push('Cache-Control', exchange.cacheControl, 'Accept-Ranges', 'bytes')
   if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }

@@ -17,7 +17,6 @@ import { contentOf, discardContent, readSmall, storedType, streamContent, type T
 import type { FileFacts, FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
 import { requireParent } from './neighbouring-paths.ts'
-import { cacheControlFor } from './representation.ts'
 import { ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, parseStored, textOf } from './resource-view.ts'
 import type { Route } from './route.ts'
@@ -121,7 +120,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
       const { outcome } = await commit(exchange, (exchange) => attempt(exchange, taken, describe), undefined)
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
       // The store tells no version of the file, which is written beside the item: no ETag.
-      return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
+      return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', exchange.cacheControl])
     } catch (error) {
       await discardContent({ body: taken.body })
       throw error

@@ -6,7 +6,7 @@ import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/rules.ts'
 import { type ParsedQuery, parseLimit, parseQuery, refuseParameters } from './parse-query.ts'
 import { MOST_PARAMETERS, MOST_SORT_KEYS, QUERY_TYPES, type QueryProperty, type QueryRules } from './query-rules.ts'
-import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
+import { collectionPathOf, fitsTarget, type ResourceExchange } from './resource-exchange.ts'
 import { scopeConditions } from './scope.ts'
 import { isSealed, sealedSize } from './sealed-cursor.ts'
 
@@ -202,14 +202,6 @@ export function requireRoomFor(exchange: ResourceExchange, query: string): void 
       'The target of a next page might be longer than this server takes. Send the query with QUERY, as content of type ' +
       'application/x-www-form-urlencoded.',
   })
-}
-
-/**
- * Whether the service takes a target that begins with the path of this request.
- * @param rest what follows after `?` or `/`: a query, or the name of an item
- */
-export function fitsTarget({ path, route }: ResourceExchange, rest: string): boolean {
-  return formatPath(path).length + 1 + rest.length <= route.context.maxTargetLength
 }
 
 /** About the most bytes that the keys of an order take in a cursor: those of the longest properties. */

@@ -16,7 +16,7 @@ import { filePropertiesOf } from './delete.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
 import { parentOf, requireParent } from './neighbouring-paths.ts'
-import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
+import { addStateFields, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
 import { requireScope, scopeNamesOf } from './scope.ts'
@@ -225,7 +225,7 @@ function createReply(
   const fields = appliedPreferences(exchange)
   if (wanted === 'minimal') {
     addStateFields(fields, result.resource, exchange.route)
-    fields.push('Cache-Control', cacheControlFor(exchange))
+    fields.push('Cache-Control', exchange.cacheControl)
     return emptyReply(204, fields)
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))

@@ -13,7 +13,7 @@ import { indexContent } from './indexing.ts'
 import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
 import { requireRoomAfter, USUAL_NAME } from './listing.ts'
 import { requireParent } from './neighbouring-paths.ts'
-import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
+import { addStateFields, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { textOf } from './resource-view.ts'
 import type { Action } from './route.ts'
@@ -202,7 +202,7 @@ function createReply(exchange: ResourceExchange, result: Written, proposal: Prop
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {
     if (isVerbatim && exchange.mayTellTag) addStateFields(fields, result.resource, route)
-    fields.push('Cache-Control', cacheControlFor(exchange))
+    fields.push('Cache-Control', exchange.cacheControl)
     return isCreated ? emptyReply(201, fields) : { status: 204, headers: fields }
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))

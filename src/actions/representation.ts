@@ -132,11 +132,6 @@ function isBeforeDate(lastModified: number | undefined, now: number): boolean {
   return isSecondOver(lastModified, Math.min(now, performance.timeOrigin + performance.now()))
 }
 
-/** Cache-Control for an answer from a definition, by where the principal came from (RFC 9111 §3.5). */
-export function cacheControlFor({ route, sharing }: ResourceExchange): string {
-  return route.cacheControl[sharing]
-}
-
 function keepNone(): KeptBySharing {
   return { public: undefined, authorized: undefined, private: undefined }
 }
@@ -155,14 +150,14 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
   // A HEAD sends none, and the store may not have read it.
   const body = exchange.method === 'HEAD' ? '' : (prepared.body ??= replyBodyOf(resource))
   if (exchange.ranges !== undefined) {
-    const all = [...fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
+    const all = [...fields, 'Cache-Control', exchange.cacheControl, 'Accept-Ranges', 'bytes']
     addDate(all, resource, now)
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const bySharing = (prepared.ok ??= keepNone())
   const kept = (bySharing[exchange.sharing] ??= keepFields([
     ...fields,
-    ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
+    ...['Content-Length', String(resource.size), 'Cache-Control', exchange.cacheControl, 'Accept-Ranges', 'bytes'],
   ]))
   if (isBeforeDate(resource.lastModified, now)) return { status: 200, headers: kept.headers, body, kept }
   const headers = [...kept.headers]
@@ -180,7 +175,7 @@ export function writtenReply(
   status: number,
   fields: string[],
   validators: 'with-validators' | 'without' = 'with-validators',
-  cacheControl: string = cacheControlFor(exchange),
+  cacheControl: string = exchange.cacheControl,
 ): Reply {
   const { route } = exchange
   // A cache may answer a GET with that of PATCH (RFC 5789 §2).
@@ -196,13 +191,13 @@ export function writtenReply(
 export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   if (exchange.rendition >= 0) {
     const selected = { ...preparedFor(exchange, resource), ...exchange.validators }
-    return { status: 304, headers: [...validatorOf(selected), 'Cache-Control', cacheControlFor(exchange)] }
+    return { status: 304, headers: [...validatorOf(selected), 'Cache-Control', exchange.cacheControl] }
   }
   const prepared = preparedFor(exchange, resource)
   const bySharing = (prepared.notModified ??= keepNone())
   const kept = (bySharing[exchange.sharing] ??= keepFields([
     ...validatorOf(prepared),
-    ...['Cache-Control', cacheControlFor(exchange)],
+    ...['Cache-Control', exchange.cacheControl],
   ]))
   return { status: 304, headers: kept.headers, kept }
 }

@@ -8,7 +8,7 @@ import type { ByteRange } from '../protocol/byte-range.ts'
 import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import { isSafeMethod } from '../protocol/request-line.ts'
+import { formatPath, isSafeMethod } from '../protocol/request-line.ts'
 import { UntilLeft } from '../stores/rules.ts'
 import type { Page, ReadOptions, StoredResource, StoredState } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
@@ -139,6 +139,11 @@ export class ResourceExchange extends Exchange {
     return !this.keepsState || isForAll || this.revealsState
   }
 
+  /** Cache-Control for an answer from the definition, by where the principal came from (RFC 9111 §3.5). */
+  get cacheControl(): string {
+    return this.route.cacheControl[this.sharing]
+  }
+
   override get revealsState(): boolean {
     const { method } = this
     if (isSafeMethod(method)) return false
@@ -169,6 +174,14 @@ export function readParams(pattern: string, path: string): Readonly<Record<strin
 /** Path in the store of the collection that is the target: without the slash of the root. */
 export function collectionPathOf({ storePath }: ResourceExchange): string {
   return storePath === '/' ? '' : storePath
+}
+
+/**
+ * Whether the service takes a target that begins with the path of this request.
+ * @param rest what follows after `?` or `/`: a query, or the name of an item
+ */
+export function fitsTarget({ path, route }: ResourceExchange, rest: string): boolean {
+  return formatPath(path).length + 1 + rest.length <= route.context.maxTargetLength
 }
 
 /** What becomes of members that a schema does not know (RFC 7240 §4.4). */

@@ -5,7 +5,6 @@ import { isJsonContentType } from '../protocol/media-type.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
 import { entriesOf, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { countPlain, fetchPage } from './page.ts'
-import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
 
@@ -213,7 +212,7 @@ async function isMoreShown(exchange: ResourceExchange, judge: Judge, after: stri
 /** Cache-Control of a page: as careful as that of every entry on it, by the definitions that their own paths have. */
 export function pageCacheControl(exchange: ResourceExchange, page: Page): string {
   const { route } = exchange
-  if (!entriesOf(route).hasOwnCaching) return cacheControlFor(exchange)
+  if (!entriesOf(route).hasOwnCaching) return exchange.cacheControl
   // For users `private` is always said: what one part allows shared caches for, another may not.
   const sharing = exchange.sharing === 'public' ? 'public' : 'private'
   const owners = new Set(page.items.map((item) => route.context.findRoute(item.path) ?? route))

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { ERASE } from '../actions/delete.ts'
-import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import type { AcceptedWork, RouteContext } from '../actions/route.ts'
@@ -162,7 +161,7 @@ export function createOperations(
       else if (!(await queue.withdraw(splitPath(path).name, path))) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
       }
-      return emptyReply(204, ['Cache-Control', cacheControlFor(exchange)])
+      return emptyReply(204, ['Cache-Control', exchange.cacheControl])
     },
   }
 }
