@@ -19,9 +19,9 @@ import type {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
-import { checkParent, requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { checkConditions, setState } from './state.ts'
+import { checkParent, requireParent } from './target-steps.ts'
 import { foresee, withContent } from './write-states.ts'
 
 interface Outcome {

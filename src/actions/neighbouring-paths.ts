@@ -1,55 +1,10 @@
 import { onceFor } from '../core/caches.ts'
-import { refuse } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { formatPointerStep } from '../core/json.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { isResource, memberPath, nameOf, parseIntegerName, splitPath } from '../stores/rules.ts'
-import { mayShow } from './entry-rights.ts'
-import { ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
+import { memberPath, nameOf, parseIntegerName, splitPath } from '../stores/rules.ts'
 import type { Route } from './route.ts'
 import { shapeOf } from './route-table.ts'
 import { invalid } from './validation.ts'
-
-/**
- * Whether the target of a request is below a resource that the caller may see, where its definition asks for that.
- * @throws HttpError 404 where the parent does not exist, is deleted, or would be refused to a GET of this caller
- */
-export function checkParent(exchange: ResourceExchange): MaybePromise<undefined> {
-  const path = parentOf(exchange)
-  if (path === undefined) return undefined
-  exchange.parentSeenAt = exchange.route.context.now()
-  return andThen(isVisible(exchange, path), (isVisible) => {
-    if (isVisible) return undefined
-    refuse(exchange, 'the parent is not there for this caller', new HttpError(404, 'ERR_NOT_FOUND'))
-  })
-}
-
-/** Milliseconds for which a verdict on the parent holds while the content arrives. */
-const FRESH = 1000
-
-/**
- * The path that must be present when the target is created, as `parentOf` gives it. Where the content took its time, the
- * parent is judged anew: it may have gone, and be that of another caller by now.
- * @throws HttpError 404 as `checkParent`
- */
-export function requireParent(exchange: ResourceExchange): MaybePromise<string | undefined> {
-  const path = parentOf(exchange)
-  if (path === undefined || Math.abs(exchange.route.context.now() - exchange.parentSeenAt) < FRESH) return path
-  return andThen(checkParent(exchange), () => path)
-}
-
-/** The path that must be present when the target is written; `undefined` where the definition asks for none. */
-export function parentOf({ route, storePath }: ResourceExchange): string | undefined {
-  return route.hasParent ? findParent(route, storePath) : undefined
-}
-
-/** The resource that a collection is below. */
-function findParent(route: Route, path: string): string {
-  let collection = path
-  if (route.isFile) collection = splitPath(collection).collection
-  if (route.collection === undefined) collection = splitPath(collection).collection
-  return splitPath(collection).collection
-}
 
 /** The items that a collection, its items and files are below; `undefined` where the parent may be of another definition. */
 export function findParentItems({ context, definition, hasParent }: Route): Route | undefined {
@@ -59,17 +14,6 @@ export function findParentItems({ context, definition, hasParent }: Route): Rout
   const found = routes.filter(({ kind }) => kind === 'item' || kind === 'document' || kind === 'singleton')
   const isOne = found.length === 1 && shapeOf(found[0]!.pattern) === shapeOf(parent)
   return isOne && found[0]!.kind === 'item' ? found[0] : undefined
-}
-
-/** Whether a GET of a path would show this caller a resource, and one of what it is below in turn. */
-async function isVisible(exchange: ResourceExchange, path: string): Promise<boolean> {
-  const { store, findRoute } = exchange.route.context
-  const own = findRoute(path)
-  if (own === undefined) return false
-  if (own.hasParent && !(await isVisible(exchange, findParent(own, path)))) return false
-  // Nothing is under an alias: a collection below one is another one than that below the path of the singleton.
-  const state = await store.read(path, new ReadUntilLeft(exchange, WHOLE))
-  return isResource(state) && mayShow(exchange, state)
 }
 
 // What a request writes beside its target is a new item, and the files of one. Another definition may be for such a path,

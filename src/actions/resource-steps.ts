@@ -14,10 +14,10 @@ import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { notModified, render } from './get.ts'
 import { listNotModifiedReply } from './list.ts'
-import { requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { AcceptedType, ContentRule } from './route.ts'
 import { checkConditions, isPatchType, setState } from './state.ts'
+import { requireParent } from './target-steps.ts'
 
 /**
  * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT

@@ -1,7 +1,6 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { addWantedDigests } from '../actions/get.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
-import { checkParent } from '../actions/neighbouring-paths.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import {
   checkContent,
@@ -78,7 +77,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     authenticate: { step: access.authenticate }, // 401
     refuseCrossSite: { step: access.checkCrossSite, when: isUnsafe }, // 403
     seeHidden: { step: seeHidden, when: hasHiddenOrRenditions },
-    checkParent: { step: checkParent, when: isBelowParent }, // 404
+    checkParent: { step: target.checkParent, when: isBelowParent }, // 404
     applyScope: { step: applyScope, when: dependsOnScope }, // 403
     checkAuthorization: { step: checkAuthorization, when: isAuthorized }, // 403
     checkContent: { step: checkContent, when: mayHaveContent }, // 415 413 400
