@@ -142,7 +142,7 @@ function digestReply(exchange: Exchange, source: RangeSource, reply: Reply): May
   const { content } = source
   return addDigests(exchange, reply, (wanted) =>
     typeof content === 'string' || content instanceof Uint8Array
-      ? digestAtHand(wanted, content, source)
+      ? digestAtHand(wanted, content, reply)
       : digestKept(wanted, readProperty(source, 'sha256')),
   )
 }

@@ -287,6 +287,30 @@ describe('the attempts of a request', () => {
     expect([(await reading).size, requests]).toEqual([5, ['GET']])
   })
 
+  it('had no effect where they only read', async () => {
+    const { client } = answerInTurn([broken, broken], { retries: 1 })
+    await expect(client.read('/a')).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: false })
+  })
+
+  it('leave no listener on the signal of a download that was continued', async () => {
+    const headers = { ETag: '"1"', 'Content-Length': '10' }
+    const parts = [new Uint8Array(4), broken]
+    const half = new ReadableStream({
+      pull(controller) {
+        const part = parts.shift()!
+        if (part instanceof Error) controller.error(part)
+        else controller.enqueue(part)
+      },
+    })
+    const rest = { ETag: '"1"', 'Content-Range': 'bytes 4-9/10' }
+    const answers = [new Response(half, { headers }), new Response('efghij', { status: 206, headers: rest })]
+    const { signal } = new AbortController()
+    const { client } = answerInTurn(answers)
+    const { file } = expectSuccess(await client.download('/a', { signal }))
+    expect((await file.blob()).size).toBe(10)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
   it('had no effect where none was sent, for want of a token', async () => {
     const token = () => Promise.reject(new Error('no token'))
     const { client, requests } = answerInTurn([], { token, retries: 1 })

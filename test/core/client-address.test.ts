@@ -80,6 +80,22 @@ it.each(['192.0.2.1/33', '2001:db8::1/129'])('refuses %s, which has no such pref
   expect(() => createProxyTrust(entry)).toThrow(`"trustProxy" has "${entry}"`)
 })
 
+it.each([
+  ['a promise', () => Promise.resolve(true)],
+  ['text', () => 'false'],
+])('takes no peer for a proxy where the function of trustProxy returns %s', (_, trust) => {
+  const isTrusted = createProxyTrust(trust as never)
+  const ask = () => isTrusted({ isEncrypted: false, isLocal: false, address: '192.0.2.1' })
+  let answer: unknown
+  try {
+    answer = ask()
+  } catch (error) {
+    answer = error
+  }
+  expect(answer).not.toBe(true)
+  expect(answer instanceof TypeError || answer === false).toBe(true)
+})
+
 it('takes no client that has left for one on this machine', () => {
   const socket = new Socket()
   const req = { socket, headers: {}, httpVersionMajor: 1 } as IncomingMessage

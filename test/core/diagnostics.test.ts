@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import express from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { FailureEvent, RequestEvent } from '../../src/core/diagnostics.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
@@ -19,6 +20,18 @@ function record<Event>(channel: string): Event[] {
 }
 
 describe('the channel http-resource-service:request', () => {
+  it('has the mount in its target, as the client sent it', async () => {
+    const events = record<RequestEvent>('http-resource-service:request')
+    const send = await serve(
+      express().use(
+        '/api',
+        range(() => ({ contentType: 'text/plain', content: 'a' })),
+      ),
+    )
+    await send('GET', '/api/a?token=secret')
+    expect(events.map(({ target }) => target)).toEqual(['/api/a'])
+  })
+
   it('says why an answer is what it is, and never what the query was (threat 36)', async () => {
     const events = record<RequestEvent>('http-resource-service:request')
     const send = await serve(conditional(() => ({ entityTag: '"e"' })))

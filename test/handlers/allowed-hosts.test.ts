@@ -7,7 +7,16 @@ import { createHostCheck } from '../../src/handlers/access-checks.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { listen, serve } from './serve.ts'
 
-const HOSTS = ['api.test', 'api.test:8443', 'only.test:8080', 'tls.test:443', '*.wild.test', '[::1]', '127.0.0.1']
+const HOSTS = [
+  'api.test',
+  'api.test:8443',
+  'only.test:8080',
+  'tls.test:443',
+  'plain.test:80',
+  '*.wild.test',
+  '[::1]',
+  '127.0.0.1',
+]
 
 function handlerFor(hosts: readonly string[]): RequestListener {
   const piece = createHandler({ run: createHostCheck(hosts), forwardErrors: false })
@@ -26,6 +35,7 @@ describe('createHostCheck', () => {
     ['only.test:8081', 421],
     ['tls.test', 200],
     ['tls.test:443', 200],
+    ['plain.test', 200],
     ['tls.test:8443', 421],
     ['a.wild.test', 200],
     ['a.b.wild.test:99', 200],

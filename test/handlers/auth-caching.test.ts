@@ -116,6 +116,22 @@ describe('auth before another middleware or a route', () => {
     }
   })
 
+  it('keeps the Cache-Control that the host sets behind the guard, where range says nothing', async () => {
+    const caching = 'max-age=60, must-revalidate'
+    const piece = range(() => ({ contentType: 'text/plain', entityTag: '"1"', content: 'a' }))
+    const guard = auth({ schemes })
+    const send = await serve((req, res) => {
+      guard(req, res, (error) => {
+        if (error !== undefined) return res.destroy()
+        res.setHeader('Cache-Control', caching)
+        piece(req, res)
+      })
+    })
+    for (const fields of [{}, { 'If-None-Match': '"1"' }]) {
+      expect((await send('GET', '/', { ...fields, ...ada })).field('cache-control')).toBe(caching)
+    }
+  })
+
   it('keeps the Cache-Control of the host, made private for Negotiate and for a principal of the host', async () => {
     const acceptor = () => ({ step: () => ({ outcome: 'complete' as const, name: 'ada@EXAMPLE.TEST' }) })
     const guards = [

@@ -493,6 +493,11 @@ describe('bodyParse', () => {
       const server = await start({ contentCodings: ['gzip'], limits: { bodySize: 1000 } })
       expect((await post(server, 'text/plain', gzipSync('x'.repeat(1000)), coded)).status).toBe(200)
       expect((await post(server, 'text/plain', gzipSync('x'.repeat(1001)), coded)).status).toBe(413)
+      // Blocks of no bytes, which decode to nothing however many there are (RFC 1951 §3.2.4).
+      const header = gzipSync('').subarray(0, 10)
+      const blocks = Buffer.from('000000ffff'.repeat(198) + '010000ffff' + '00'.repeat(8), 'hex')
+      expect((await post(server, 'text/plain', Buffer.concat([header, blocks]), coded)).status).toBe(413)
+      expect((await post(server, 'text/plain', Buffer.concat([header, blocks.subarray(100)]), coded)).status).toBe(200)
     })
   })
 

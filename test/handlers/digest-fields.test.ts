@@ -202,6 +202,19 @@ describe('digest before range', () => {
     expect(await fieldsOf('GET', {})).toEqual([200, undefined, undefined, 'no-cache'])
   })
 
+  it('has answers carry the digest of what they send, where one source is given again with other content', async () => {
+    const source = { contentType: 'text/plain', content: 'before' }
+    const { send } = await serve(
+      digestFields(),
+      range(() => source),
+    )
+    for (const content of ['before', 'after']) {
+      source.content = content
+      const answer = await send('GET', '/', BOTH)
+      expect([answer.field('Repr-Digest'), String(answer.body)]).toEqual([digestOf(content), content])
+    }
+  })
+
   it('takes the digest of content that is read in parts from the source, and never reads it for that', async () => {
     const bytes = Buffer.alloc(200_000, 'x')
     const sha256 = Buffer.from(digestOf(bytes).slice('sha-256=:'.length, -1), 'base64')

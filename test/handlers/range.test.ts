@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -277,6 +278,17 @@ describe('range', () => {
       await done
       expect(closed).toBe(index + 1)
     }
+  })
+
+  // What nobody handles ends the process, and this run.
+  it.each([
+    ['throws', () => assert.fail('closed twice')],
+    ['rejects', () => Promise.reject(new Error('closed twice'))],
+  ])('sends content whose close %s', async (_, close) => {
+    const send = await serve(range(() => ({ ...A, content: { ...reader(), close } })))
+    const { status, body } = await send('GET', '/')
+    expect([status, String(body)]).toEqual([200, TEXT])
+    await new Promise(setImmediate)
   })
 
   it('closes content of a client that goes away (threat 12), in the asynchronous context of the request', async () => {

@@ -7,6 +7,18 @@ import { testMutants } from './test-mutants.ts'
 /** Broken stores; the case that finds each of them out, and the sentence of the contract that it names. */
 const MUTANTS = [
   [
+    'hidesTwice',
+    removals.hidesTwice,
+    'treats a hidden resource as absent, whose state has a version of its own',
+    'so there is nothing to remove',
+  ],
+  [
+    'repeatsVersionsOfRelated',
+    removals.repeatsVersionsOfRelated,
+    'removes related paths with the removal, in the same mode, and only with it',
+    'has its version again',
+  ],
+  [
     'barelyHidden',
     states.barelyHidden,
     'shows a hidden resource, with its content, only to reads that ask for it',

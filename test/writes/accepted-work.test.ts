@@ -94,6 +94,29 @@ describe('an accepted creation', () => {
     await target.close()
   })
 
+  it('is looked for anew while it is pending, however long a cache may keep what is ready', async () => {
+    const { opened, open } = gate()
+    const jobs = collection({ create: 'accepted', process: () => opened.then(() => ({})), cacheControl: 'max-age=60' })
+    const target = await startService({ resources: { '/jobs': jobs }, log: false }, memoryStore())
+    await target.send('POST', '/jobs', jsonOf({ text: 'abc' }))
+    const pending = await target.send('GET', '/jobs/1')
+    const known = await target.send('GET', '/jobs/1', { fields: { 'If-None-Match': pending.field('etag')! } })
+    open()
+    const ready = await until(target, '/jobs/1', 'ready')
+    const caching = [pending, known, ready].map((answer) => answer.field('cache-control'))
+    expect(caching).toEqual(['no-cache', 'no-cache', 'max-age=60'])
+    await target.close()
+  })
+
+  it('keeps the language that it was sent with', async () => {
+    const jobs = collection({ create: 'accepted', process: () => ({}), storedHeaders: ['Content-Language'] })
+    const target = await startService({ resources: { '/jobs': jobs }, log: false }, memoryStore())
+    const { fields, body } = jsonOf({ text: 'abc' })
+    await target.send('POST', '/jobs', { fields: { ...fields, 'Content-Language': 'de' }, body })
+    expect((await until(target, '/jobs/1', 'ready')).field('content-language')).toBe('de')
+    await target.close()
+  })
+
   it('that is softly deleted while it is pending has no Retry-After: its work does not go on', async () => {
     const { opened, open } = gate()
     const jobs = collection({ create: 'accepted', process: () => opened, deletion: 'soft', authorize: () => true })

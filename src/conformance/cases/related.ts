@@ -144,6 +144,8 @@ export const related: readonly Case[] = [
       claimEqual(isResource(kept), mode === 'hide', `A related path was removed in another mode (${mode}).`)
       claim(!isResource(kept) || kept.version !== shown.version, 'A hidden related path has the version from before.')
       claimEqual(await store.read(`${path(name)}/none`), undefined, 'A related path that was not there left a trace.')
+      const anew = await put(store, file, text('file'))
+      claim(anew.version !== shown.version, `A related path that was removed has its version again (${mode}).`)
     }
   }),
   it('removes related paths that are hidden, too', { needs: ['paths', 'hiding'] }, async ({ modes, store, path }) => {

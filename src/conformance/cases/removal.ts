@@ -163,7 +163,7 @@ export const hiding: readonly Case[] = [
     claim(hidden.version !== version, 'The hidden state has the version of the state before.')
   }),
   it('treats a hidden resource as absent, whose state has a version of its own', async (bench) => {
-    const { store, path, content, keep } = bench
+    const { store, path, content, keep, modes } = bench
     await keep(1)
     const { version } = await readResource(store, path(1))
     await remove(store, path(1), 'hide')
@@ -177,9 +177,11 @@ export const hiding: readonly Case[] = [
       claim(removal.outcome === 'conflict', 'A hidden resource counts as absent, and was removed.')
       claim(!isResource(removal.current), 'A conflict tells of a state that is hidden.')
     }
-    const again = await remove(store, path(1))
-    claim(again.outcome === 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
-    claim(!isResource(again.current), 'A removal that found nothing to remove tells of a state that is hidden.')
+    for (const mode of modes) {
+      const again = await remove(store, path(1), mode)
+      claim(again.outcome === 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
+      claim(!isResource(again.current), 'A removal that found nothing to remove tells of a state that is hidden.')
+    }
     const still = await readHidden(store, path(1))
     claimEqual(still.version, hidden.version, 'A refused call changed the hidden resource.')
   }),

@@ -222,3 +222,32 @@ export const createsBesideNoRow = mutate((sound) => ({
     return sound.create(collection, content, options)
   },
 }))
+export const hidesTwice = mutate((sound) => ({
+  async remove(path, options) {
+    const state = await sound.read(path, { hidden: true })
+    const isAgain = options.mode === 'hide' && options.expect === 'any' && isResource(state) && state.hidden === true
+    return isAgain ? { outcome: 'removed', resource: state } : sound.remove(path, options)
+  },
+}))
+/** Knows the versions of the paths themselves that were removed, and not those of the paths beside them. */
+export const repeatsVersionsOfRelated = mutate((sound) => {
+  const before = new Map<string, string>()
+  const repeat = <State extends StoredState>(path: string, state: State): State => {
+    const version = before.get(path)
+    return version !== undefined && isResource(state) ? { ...state, version } : state
+  }
+  return {
+    read: async (path, options) => repeat(path, await sound.read(path, options)),
+    async write(path, content, options) {
+      const result = await sound.write(path, content, options)
+      return result.outcome === 'conflict' ? result : { ...result, resource: repeat(path, result.resource) }
+    },
+    async remove(path, options) {
+      for (const other of options.related ?? []) {
+        const state = await sound.read(other)
+        if (isResource(state)) before.set(other, state.version)
+      }
+      return sound.remove(path, options)
+    },
+  }
+})
