@@ -46,8 +46,11 @@ export function createWorkRunner(options: RunnerOptions) {
   async function perform(id: string, controller: AbortController): Promise<boolean> {
     const work = await inTime(queue.find(id, maxAttempts, controller.signal))
     if (work === undefined) return false
-    // A renewal is the same step: where that is taken, the claim is not refused for a reason of its own.
-    const isClaimed = await insist(work, controller.signal, () => queue.claim(work), Number.POSITIVE_INFINITY)
+    const isEnd = work.record.attempts > maxAttempts
+    // A renewal is the same step: where that is taken, the claim is not refused for a reason of its own. But a claim that ends
+    // the work begins anew: while the store was away, the process that has the work could not renew its own.
+    const most = isEnd ? 0 : Number.POSITIVE_INFINITY
+    const isClaimed = await insist(work, controller.signal, () => queue.claim(work), most)
     if (!isClaimed) return false
     let waited = 0
     const renew = async (): Promise<void> => {
@@ -64,7 +67,7 @@ export function createWorkRunner(options: RunnerOptions) {
     const renewal = setInterval(() => renew().catch(reportFailure), LEASE / RENEWALS).unref()
     try {
       // Work that ends the process whenever it is tried must not end it for ever.
-      if (work.record.attempts > maxAttempts) throw new Error('The process ended whenever the work was tried.')
+      if (isEnd) throw new Error('The process ended whenever the work was tried.')
       await handler.perform(work, controller.signal)
       await inTime(queue.finish(id))
     } catch (error) {

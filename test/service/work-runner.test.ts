@@ -433,6 +433,19 @@ describe('the lease of work', () => {
     expect(perform).toHaveBeenCalledOnce()
   })
 
+  it('is not ended by a process that found the store away: the one that has the claim could not renew it', async () => {
+    const fail = vi.fn(async () => {})
+    const { store, queue, runner, readRecord } = await createRun({ fail }, { maxAttempts: 1 })
+    let time = Date.now() - 2 * LEASE
+    const owner = createWorkQueue(store, () => time)
+    const work = (await claim(owner))!
+    vi.spyOn(queue, 'claim').mockRejectedValueOnce(new HttpError(503, 'ERR_UNAVAILABLE'))
+    await expect(runner.run('1')).rejects.toMatchObject({ status: 503 })
+    time = Date.now()
+    expect([await owner.renew(work), await runner.run('1')]).toEqual([true, false])
+    expect([fail.mock.calls, await readRecord()]).toMatchObject([[], { attempts: 1 }])
+  }, 30_000)
+
   it('is not taken from a process that was faster, where the answer to the claim has got lost', async () => {
     const perform = vi.fn(async () => {})
     const { store, queue, runner } = await createRun({ perform })

@@ -106,7 +106,8 @@ export function createLostContentError(): HttpError {
 
 /** Content in chunks of one size. They never change, so nothing has to be asked before one that is kept is used. */
 interface ChunkedBody {
-  readonly id: ContentId
+  /** Names the content for the cache, among all that has ever been; `undefined` keeps none of its chunks. */
+  readonly id: ContentId | undefined
   readonly size: number
   readonly chunkSize: number
   readonly cache: RecentCache<string, Uint8Array>
@@ -121,6 +122,7 @@ interface ChunkedBody {
 export function createLargeBody({ id, size, chunkSize, cache, readPiece }: ChunkedBody): LargeBody {
   /** A chunk that is kept, or is to be kept. */
   function findChunk(index: number): MaybePromise<Uint8Array | undefined> {
+    if (id === undefined) return undefined
     const key = `${id}/${index}`
     const length = Math.min(chunkSize, size - index * chunkSize)
     const kept = cache.get(key)

@@ -118,7 +118,8 @@ export interface ChunkSink {
   keep(ids: readonly ContentId[]): NodeJS.Timeout
   /** Gives chunks to the sweep at once. */
   abandon(id: ContentId): MaybePromise<void>
-  open(id: ContentId, size: number): LargeBody
+  /** @param version that of the state whose content it is; left out for content that is staged */
+  open(id: ContentId, size: number, version?: string): LargeBody
 }
 
 /** Large content that never changes: in chunks, or in a content store. */

@@ -65,7 +65,8 @@ export const FACTS: string =
 /** The content stands last: SQLite then finds the other columns without passing over it. */
 export const FACTS_AND_CONTENT: string = `${FACTS}, content`
 
-export type OpenContent = (id: number | string, size: number) => LargeBody
+/** @param version that of the state whose content it is */
+export type OpenContent = (id: number | string, size: number, version: string) => LargeBody
 
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
   const size = Number(row.size)
@@ -74,7 +75,7 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
     version: row.version,
     contentType: decodeText(row.content_type ?? ''),
     size,
-    body: row.content_id === null ? toSmallBody(row.content) : open(row.content_id, size),
+    body: row.content_id === null ? toSmallBody(row.content) : open(row.content_id, size, row.version),
     lastModified: Number(row.changed),
     dateIsStrong: Boolean(row.strong),
   }

@@ -49,9 +49,9 @@ export function createSqliteContents(
   const expiry = () => clock.read() + grace
   const released = new Set<ContentId>()
 
-  function open(id: ContentId, size: number): LargeBody {
+  function open(id: ContentId, size: number, version?: string): LargeBody {
     const key = beside === undefined ? undefined : readKey(id)
-    return key === undefined ? openChunks(id, size) : beside!.open(key)
+    return key === undefined ? openChunks(id, size, version) : beside!.open(key)
   }
 
   /** A piece whose chunk is gone: it may have moved to the content store since the state was read. */
@@ -66,7 +66,7 @@ export function createSqliteContents(
     return (statements.findKey.get(id) as { key: string | null } | undefined)?.key ?? undefined
   }
 
-  function openChunks(id: ContentId, size: number): LargeBody {
+  function openChunks(id: ContentId, size: number, version?: string): LargeBody {
     function readPiece(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const rest = offset + length - CHUNK_SIZE
@@ -82,7 +82,8 @@ export function createSqliteContents(
       )
     }
 
-    return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
+    // A backup that is restored meanwhile brings earlier numbers back, for other content; no version comes twice.
+    return createLargeBody({ id: version, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
   function link(id: ContentId): void {

@@ -82,7 +82,7 @@ export function createSqliteRows(
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && named !== undefined) names.raiseFor(named.collection, named.name)
-    const body = id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(id, size)
+    const body = id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(id, size, version)
     // A copy costs a write 3 % of its time.
     const description = content.indexed === indexed ? content : { ...content, indexed }
     const resource = createResource(path, version, description, { size, body, sha256 }, change)
