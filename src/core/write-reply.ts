@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts'
 import type { ErrorHook } from './failures.ts'
 import { isPromise } from './maybe-promise.ts'
 import { streamOf } from './place.ts'
-import { type ContentSource, type Pieces, type Reply, type ReplyBody, sliceText } from './reply.ts'
+import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT, sliceText } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { createDrain, type Drain } from './stalled-reader.ts'
 import { isPlainResponse, writeHead } from './write-head.ts'
@@ -161,6 +161,7 @@ async function writeSource(
     const mayBeHeld = holdsBytes(exchange)
     // Compressing middleware drops the function that is to be called.
     const dropsCallbacks = Object.hasOwn(res, 'write')
+    const isInTwo = keepsLastByte(exchange, source.size)
     let rest = source.size
     if (rest === 0) res.end()
     while (rest > 0 && !exchange.isClosed) {
@@ -174,7 +175,7 @@ async function writeSource(
       if (bytes.length === 0) await setImmediate()
       for (let at = 0, length = 0; at < bytes.length && !exchange.isClosed; at += length) {
         const left = bytes.length - at
-        length = Math.min(most, rest === 0 && keepsLastByte(exchange, left) ? left - 1 : left)
+        length = Math.min(most, isInTwo && rest === 0 && left > 1 ? left - 1 : left)
         const part = length === bytes.length ? bytes : bytes.subarray(at, at + length)
         const piece = mayBeHeld ? Buffer.from(part) : toOwnBytes(part)
         const written = drain.next(piece.length)
@@ -198,14 +199,16 @@ async function writeSource(
 }
 
 /**
- * Whether the last byte waits until all before it has left. Node pauses a connection whose next request arrives while more waits
- * than it likes to hold, and over TLS what follows that request then counts as malformed: the connection is reset. The header
- * section may wait as well.
+ * Whether the last byte waits until all before it has left. `server.close()` of Node cuts a connection whose response has been
+ * ended, also while most of that still waits for a client that reads slowly; what is short the kernel takes at once. And Node
+ * pauses a connection whose next request arrives while more waits than it likes to hold: over TLS what follows that request
+ * then counts as malformed, and the connection is reset. The header section may wait as well.
  */
-function keepsLastByte({ isHttp2, req, res }: Exchange, left: number): boolean {
-  const isLarge = left > 1 && left >= res.writableHighWaterMark / 2
+function keepsLastByte({ isHttp2, req, res }: Exchange, size: number): boolean {
+  if (isHttp2 || size > SHORT) return !isHttp2
+  const isLarge = size > 1 && size >= res.writableHighWaterMark / 2
   // The response of a pipelined request has no socket before its turn.
-  return isLarge && !isHttp2 && ((res.socket ?? req.socket) as TLSSocket).encrypted === true
+  return isLarge && ((res.socket ?? req.socket) as TLSSocket).encrypted === true
 }
 
 /**

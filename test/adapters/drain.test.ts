@@ -120,7 +120,37 @@ describe.each(Object.keys(starts))('close of a service on %s', (name) => {
   }, 20_000)
 })
 
+// Koa, Fastify and Hono send content up to 1 MiB themselves.
+const writtenByService = Object.keys(starts).filter((name) => !/Koa|Fastify|Hono/.test(name))
+
 describe('close of a service', () => {
+  it.each(writtenByService)(
+    'cuts no response whose end waits for a client that reads slowly: %s',
+    async (name) => {
+      const store = memoryStore()
+      const content = Buffer.alloc(1_000_000, 'x')
+      await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
+      const service = createResourceService(store, { resources: { '/files/{name}': document() } })
+      const { server, stop } = await starts[name]!(service)
+      closeAfterTest(() => server.closeAllConnections())
+      const reader = await openRawClient(portOf(server))
+      reader.pause()
+      // As many as fill what the kernel takes, whatever that is: one of them waits.
+      reader.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(40))
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      const closed = Promise.all([stop(), service.close()])
+      reader.resume()
+      let answer = await reader.read()
+      for (; !answer.values('connection').includes('close'); answer = await reader.read()) {
+        expect(answer.body.length).toBe(content.length)
+      }
+      expect(answer.body.length).toBe(content.length)
+      expect((await reader.rest()).length).toBe(0)
+      await closed
+    },
+    20_000,
+  )
+
   it('lets the response to a pipelined request take its time, behind one that had begun before', async () => {
     const store = memoryStore()
     const content = Buffer.alloc(16 * 1024 * 1024, 'x')
