@@ -77,6 +77,24 @@ const migration = [
   page('From hand-written routes', 'migration/hand-written'),
 ]
 
+/** Makes an anchor of a heading as GitHub does, so that one link works in both places. */
+function formatAnchor(heading) {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+}
+
+/** README.md is the start page: links of pages to it lead there. */
+function linkStartPage(md) {
+  md.core.ruler.push('start-page', ({ tokens }) => {
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const hash = /^(?:\.\.\/)+README\.md(#.*)?$/.exec(token.attrGet('href') ?? '')
+      if (hash) token.attrSet('href', `/${hash[1] ?? ''}`)
+    }
+  })
+}
+
 export default defineConfig({
   title: 'http-resource-service',
   description: 'URI-addressed resources over the standard HTTP methods, for the Node server you already have',
@@ -87,6 +105,7 @@ export default defineConfig({
   cacheDir: '../node_modules/.cache/vitepress',
   cleanUrls: true,
   metaChunk: true,
+  markdown: { anchor: { slugify: formatAnchor }, config: linkStartPage },
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   themeConfig: {
     search: {

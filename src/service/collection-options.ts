@@ -51,7 +51,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   /**
    * Whether the collection exists only while its parent does, as in `/tasks/{task}/comments`: 404 while the parent does not
    * exist, is deleted, or is refused to a GET of the same caller. DELETE of the parent removes the items. Needs a store that
-   * supports `parents`, as the ready ones do. Default false.
+   * supports `parents`, as all three of this package do. Default false.
    */
   readonly parent?: boolean
   /** Items on a page. Default `{ default: 50, max: 500 }`. */

@@ -45,7 +45,7 @@ export interface QueryOptions {
    * Properties by which lists can be filtered and ordered, each with its type: `{ status: 'string', dueAt: 'date-time' }`.
    * Lists then take `?status=open&dueAt[lt]=2026-01-01T00:00:00Z&sort=-dueAt`, and QUERY takes the same as content (RFC 10008);
    * other parameters are 400. A value of another type is 422. Needs items of JSON, and a store that supports `queries`, as
-   * the ready ones do. At most 16 properties, those of the scope included. Default: none.
+   * all three of this package do. At most 16 properties, those of the scope included. Default: none.
    */
   readonly query?: Readonly<Record<string, QueryPropertyOptions>>
   /**

@@ -68,7 +68,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   readonly beforeWrite?: BeforeWrite<Value>
   /**
    * Gives resources that are written in the same atomic step as a change: an audit trail, messages to send; see
-   * {@link Outbox}. Needs a store that supports `relatedExpect`, as the ready ones do. Default: none.
+   * {@link Outbox}. Needs a store that supports `relatedExpect`, as all three of this package do. Default: none.
    */
   readonly outbox?: Outbox<Value>
   /**
@@ -82,7 +82,7 @@ export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = 
   /**
    * Honours Idempotency-Key: a POST, or a PATCH without a tag in If-Match, is carried out once, however often it is sent.
    * `'required'`: a request without the field is 400. `'optional'`: it is carried out as usual. Needs a store that supports
-   * `relatedExpect`, as the ready ones do. Default: the field is ignored.
+   * `relatedExpect`, as all three of this package do. Default: the field is ignored.
    */
   readonly idempotency?: 'optional' | 'required'
   /**
