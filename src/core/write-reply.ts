@@ -205,7 +205,8 @@ async function writeSource(
  * then counts as malformed, and the connection is reset. The header section may wait as well.
  */
 function keepsLastByte({ isHttp2, req, res }: Exchange, size: number): boolean {
-  if (isHttp2 || size > SHORT) return !isHttp2
+  if (isHttp2) return false
+  if (size > SHORT) return true
   const isLarge = size > 1 && size >= res.writableHighWaterMark / 2
   // The response of a pipelined request has no socket before its turn.
   return isLarge && ((res.socket ?? req.socket) as TLSSocket).encrypted === true

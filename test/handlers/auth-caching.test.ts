@@ -122,7 +122,7 @@ describe('auth before another middleware or a route', () => {
     const guard = auth({ schemes })
     const send = await serve((req, res) => {
       guard(req, res, (error) => {
-        if (error !== undefined) return res.destroy()
+        if (error !== undefined) throw error
         res.setHeader('Cache-Control', caching)
         piece(req, res)
       })

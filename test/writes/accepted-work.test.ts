@@ -111,8 +111,8 @@ describe('an accepted creation', () => {
   it('keeps the language that it was sent with', async () => {
     const jobs = collection({ create: 'accepted', process: () => ({}), storedHeaders: ['Content-Language'] })
     const target = await startService({ resources: { '/jobs': jobs }, log: false }, memoryStore())
-    const { fields, body } = jsonOf({ text: 'abc' })
-    await target.send('POST', '/jobs', { fields: { ...fields, 'Content-Language': 'de' }, body })
+    const fields = { 'Content-Type': 'application/json', 'Content-Language': 'de' }
+    await target.send('POST', '/jobs', { fields, body: '{"text":"abc"}' })
     expect((await until(target, '/jobs/1', 'ready')).field('content-language')).toBe('de')
     await target.close()
   })
