@@ -280,7 +280,7 @@ describe('range', () => {
     }
   })
 
-  // What nobody handles ends the process, and this run.
+  // A rejection without a handler ends the process, and this run.
   it.each([
     ['throws', () => assert.fail('closed twice')],
     ['rejects', () => Promise.reject(new Error('closed twice'))],
