@@ -181,8 +181,9 @@ function isBackedUp(socket: Socket): boolean {
 }
 
 /**
- * Waits until one write has left, or the connection has closed. 'drain' and 'finish' count as well, because compressing
- * middleware emits them and calls no function.
+ * Waits until one write has left, or the connection has closed. 'finish' counts as well, and 'drain' where middleware writes:
+ * what compresses emits them and calls no function. Without it Node emits 'drain' also when the response to a pipelined
+ * request is given bytes behind this one.
  */
 export interface Drain {
   readonly promise: Promise<void>
@@ -195,7 +196,8 @@ export function createDrain(exchange: Exchange): Drain {
   let settle = () => {}
   const goOn = () => settle()
   exchange.onClose(goOn)
-  res.once('finish', goOn).on('drain', goOn)
+  res.once('finish', goOn)
+  if (Object.hasOwn(res, 'write')) res.on('drain', goOn)
   const drain = {
     promise: Promise.resolve(),
     next(size: number): () => void {

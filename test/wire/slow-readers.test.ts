@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events'
+import { createServer } from 'node:http'
 import {
   type ClientHttp2Session,
   connect as connectHttp2,
   createServer as createHttp2Server,
   type ServerHttp2Session,
 } from 'node:http2'
-import { connect, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Exchange } from '../../src/core/exchange.ts'
@@ -16,6 +17,7 @@ import { createDrain, createReadPace, watchStream } from '../../src/core/stalled
 import { closeAfterTest } from '../support/close-after-test.ts'
 import { runListener, runServer, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
+import { openRawClient } from './raw-client.ts'
 
 /** Without its errors, which `once` would throw. */
 function closed(emitter: EventEmitter): Promise<unknown> {
@@ -412,5 +414,32 @@ describe('the pace of a reader', () => {
     pace.advance(MEBIBYTE, 0)
     pace.rest(200_000)
     expect([230_000, 230_001].map((now) => pace.isBroken(IDLE, now))).toEqual([false, true])
+  })
+})
+
+describe('pipelined requests whose answers wait for a client that reads slowly', () => {
+  it('get the bytes of a source that uses one buffer repeatedly', async () => {
+    const chunk = 65_536
+    const source: ContentSource = {
+      size: 8 * chunk,
+      async *open() {
+        const buffer = Buffer.allocUnsafeSlow(chunk)
+        for (let index = 0; index < 8; index++) yield buffer.fill(index)
+      },
+    }
+    const expected = Buffer.concat(Array.from({ length: 8 }, (_, index) => Buffer.alloc(chunk, index)))
+    const headers = [...TEXT, 'Content-Length', String(source.size)]
+    const handler = createHandler({ run: () => ({ status: 200, headers, body: source }), forwardErrors: false })
+    const server = createServer(handler).listen(0, '127.0.0.1')
+    closeAfterTest(() => server.close().closeAllConnections())
+    await once(server, 'listening')
+    const client = await openRawClient((server.address() as AddressInfo).port)
+    client.pause()
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(60))
+    await wait(300)
+    client.resume()
+    for (let answer = 0; answer < 60; answer++) {
+      expect((await client.read()).body.equals(expected), `answer ${answer}`).toBe(true)
+    }
   })
 })
