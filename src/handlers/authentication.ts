@@ -84,7 +84,9 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
     }
     exchange.principal = withOwnClaims(result.principal)
     exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
-    exchange.sharing = readProperty(scheme, 'isPrivate') === true ? 'private' : 'authorized'
+    // What a guard before this one has found private stays so.
+    const isPrivate = readProperty(scheme, 'isPrivate') === true || exchange.sharing === 'private'
+    exchange.sharing = isPrivate ? 'private' : 'authorized'
     const fields = readProperty(result, 'fields')
     if (fields === undefined) return undefined
     // They would be on the 500 as well, which could not be sent for them.

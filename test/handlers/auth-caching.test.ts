@@ -8,7 +8,7 @@ import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { negotiate } from '../../src/auth-schemes/negotiate.ts'
-import { auth } from '../../src/handlers/auth.ts'
+import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { range } from '../../src/handlers/range.ts'
@@ -187,5 +187,30 @@ describe('auth before another middleware or a route', () => {
       ...[1, 1],
       ...['private, no-cache', 'Authorization'],
     ])
+  })
+
+  it('leaves private what a guard has found private, where credentials count behind it', async () => {
+    const store = memoryStore()
+    await (await serve(createResourceService(store)))('PUT', '/a', { 'Content-Type': 'text/plain' }, 'content')
+    const service = createResourceService(store, { auth: { schemes }, cacheControl: 'public, max-age=60' })
+    const app = express()
+    // Vary does not name the field that users are found by: a cache would give others what they get.
+    const principal: AuthOptions['principal'] = ({ headers }) => headers['x-user'] !== undefined && { id: 'ada' }
+    app.use(auth({ principal, principalIsAmbient: false, challenge: 'Host' }) as unknown as express.RequestHandler)
+    app.use(
+      '/range',
+      auth({ schemes }) as unknown as express.RequestHandler,
+      range(() => ({
+        contentType: 'text/plain',
+        content: 'content',
+        cacheControl: 'public, max-age=60',
+      })) as unknown as express.RequestHandler,
+    )
+    app.use(service as unknown as express.RequestHandler)
+    const send = await serve(app)
+    for (const path of ['/a', '/range']) {
+      const answer = await send('GET', path, { ...ada, 'X-User': 'ada' })
+      expect([path, answer.status, cachingOf(answer)[0]?.startsWith('private')]).toEqual([path, 200, true])
+    }
   })
 })
