@@ -21,7 +21,7 @@ import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { checkConditions, setState } from './state.ts'
-import { checkParent, requireParent } from './target-steps.ts'
+import { requireParent } from './target-steps.ts'
 import { foresee, withContent } from './write-states.ts'
 
 interface Outcome {
@@ -83,20 +83,20 @@ function settle<Input, Result extends Outcome>(
   if (attempts === MAX_ATTEMPTS) {
     throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
   }
+  // Who has written meanwhile may be who has the parent by now.
+  exchange.parentSeenAt = Number.NEGATIVE_INFINITY
   const attemptAgain = () => commitWithoutTurn(exchange, attempt, input, attempts + 1)
   const isParentMissing = (result as Partial<WriteConflict>).missing !== undefined
   if (isParentMissing || attempts >= PATIENT_ATTEMPTS || exchange.scope !== undefined) {
     // The state of before the pause is not the current one any more, and what a store says of one is not in scope yet.
     const paused = attempts >= PATIENT_ATTEMPTS ? pause(attempts) : Promise.resolve()
-    return paused
-      .then(() => (isParentMissing ? checkParent(exchange) : undefined))
-      .then(() => judgeAnew(exchange))
-      .then(attemptAgain)
+    return paused.then(() => judgeAnew(exchange)).then(attemptAgain)
   }
   const wasForeseen = exchange.foreseenVersion !== undefined
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
   // 404 and 410 come before the condition; this is the first look at a state that was foreseen.
-  return andThen(wasForeseen ? exchange.action.load(exchange) : undefined, () =>
+  const loaded = andThen(requireParent(exchange), () => (wasForeseen ? exchange.action.load(exchange) : undefined))
+  return andThen(loaded, () =>
     andThen(requireAuthorization(exchange), () => {
       checkConditions(exchange)
       return attemptAgain()

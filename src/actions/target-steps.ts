@@ -7,7 +7,14 @@ import { PASS } from '../core/node-handler.ts'
 import { findHostFault, isTargetFormWrong, leadsBack, readScheme } from '../core/place.ts'
 import { emptyReply } from '../core/reply.ts'
 import { addPending } from '../core/write-head.ts'
-import { formatAllow, METHODS, METHODS_AND_QUERY, type Method, parseRequestTarget } from '../protocol/request-line.ts'
+import {
+  formatAllow,
+  isSafeMethod,
+  METHODS,
+  METHODS_AND_QUERY,
+  type Method,
+  parseRequestTarget,
+} from '../protocol/request-line.ts'
 import { isResource, splitPath } from '../stores/rules.ts'
 import { mayShow } from './entry-rights.ts'
 import { ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
@@ -159,8 +166,9 @@ export function checkParent(exchange: ResourceExchange): MaybePromise<undefined>
   })
 }
 
-/** Milliseconds for which a verdict on the parent holds while the content arrives. */
+/** Milliseconds for which a verdict on the parent holds, for reads and for writes: what a store that is slow may be asked again. */
 const FRESH = 1000
+const FRESH_FOR_WRITES = 100
 
 /**
  * The path that must be present when the target is created, as `parentOf` gives it. Where the content took its time, the
@@ -169,7 +177,9 @@ const FRESH = 1000
  */
 export function requireParent(exchange: ResourceExchange): MaybePromise<string | undefined> {
   const path = parentOf(exchange)
-  if (path === undefined || Math.abs(exchange.route.context.now() - exchange.parentSeenAt) < FRESH) return path
+  if (path === undefined) return undefined
+  const age = Math.abs(exchange.route.context.now() - exchange.parentSeenAt)
+  if (age < (isSafeMethod(exchange.method) ? FRESH : FRESH_FOR_WRITES)) return path
   return andThen(checkParent(exchange), () => path)
 }
 

@@ -13,10 +13,17 @@ async function sendLate(
   { port }: Target,
   [method, path, type, body]: readonly [string, string, string, string],
   meanwhile: () => Promise<unknown>,
+  more: readonly string[] = [],
 ): Promise<number> {
   const client = await openRawClient(port)
   try {
-    const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, 'X-User: ada', 'Expect: 100-continue']
+    const fields = [
+      `Content-Type: ${type}`,
+      `Content-Length: ${body.length}`,
+      'X-User: ada',
+      'Expect: 100-continue',
+      ...more,
+    ]
     client.send([`${method} ${path} HTTP/1.1`, 'Host: localhost', ...fields, '', ''].join('\r\n'))
     expect((await client.read(method)).status).toBe(100)
     await meanwhile()
@@ -40,9 +47,9 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     expect((await target.send('PUT', '/tasks/1/comments/7', jsonOf({ n: 1 }, as('ada')))).status).toBe(201)
     return {
       target,
-      async handOver() {
+      async handOver(within = MINUTE) {
         expect((await target.send('PUT', '/tasks/1', jsonOf({ owner: 'bob' }, as('boss')))).status).toBe(204)
-        time += MINUTE
+        time += within
       },
     }
   }
@@ -59,6 +66,44 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     const item = await target.send('GET', '/tasks/1/comments/7', { fields: as('bob') })
     expect(item.json()).toEqual({ id: 7, n: 1 })
     expect((await target.send('PUT', '/tasks/1/comments/7/photo', png('bob', 'png'))).status).toBe(201)
+  })
+
+  it.each([
+    ['a patch', 'PATCH', '/7', 'application/merge-patch+json'],
+    ['a replacement', 'PUT', '/7', 'application/json'],
+    ['a new item', 'POST', '', 'application/json'],
+    ['a file', 'PUT', '/7/photo', 'image/png'],
+  ])('is not written below by %s that arrives a moment late', async (_, method, rest, type) => {
+    const { target, handOver } = await startBelow()
+    const request = [method, `/tasks/1/comments${rest}`, type, '{"n":2}'] as const
+    expect(await sendLate(target, request, () => handOver(150))).toBe(404)
+    const list = await target.send('GET', '/tasks/1/comments', { fields: as('bob') })
+    expect(list.json()).toEqual([{ id: 7, n: 1 }])
+  })
+
+  it.each([
+    ['a patch', 'PATCH', 'application/merge-patch+json', ''],
+    ['a replacement under a condition', 'PUT', 'application/json', 'If-Match'],
+  ])('hides what its new owner has written at once from %s', async (_, method, type, condition) => {
+    const { target, handOver } = await startBelow()
+    const item = await target.send('GET', '/tasks/1/comments/7', { fields: as('ada') })
+    const more = condition === '' ? [] : [`${condition}: ${item.field('etag')}`]
+    const late = sendLate(
+      target,
+      [method, '/tasks/1/comments/7', type, '{"n":2}'],
+      async () => {
+        await handOver(0)
+        const secret = jsonOf({ n: 3, secret: true }, as('bob'))
+        expect((await target.send('PUT', '/tasks/1/comments/7', secret)).status).toBe(204)
+      },
+      more,
+    )
+    expect(await late).toBe(404)
+    expect((await target.send('GET', '/tasks/1/comments/7', { fields: as('bob') })).json()).toEqual({
+      id: 7,
+      n: 3,
+      secret: true,
+    })
   })
 
   it.each([
@@ -87,7 +132,7 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     const send = (user: string) => target.target.send(method, path, { fields: as(user) })
     expect((await target.target.send('PUT', '/tasks/1/comments/7/photo', png('ada', 'png'))).status).toBe(201)
     if (method !== 'DELETE') expect((await send('ada')).status).toBe(200)
-    meanwhile = target.handOver
+    meanwhile = () => target.handOver()
     expect((await send('ada')).status).toBe(404)
     expect((await send('bob')).status).toBe(method === 'DELETE' ? 204 : 200)
   })
