@@ -214,7 +214,9 @@ describe("digests: 'required'", () => {
   })
 
   it('demands none of a query, which is not stored (RFC 10008)', async () => {
-    const { send } = await start({ resources: { '/docs': collection({ digests: 'required', query: { n: { type: 'string' } } }) } })
+    const { send } = await start({
+      resources: { '/docs': collection({ digests: 'required', query: { n: { type: 'string' } } }) },
+    })
     const query = await send('QUERY', '/docs', { fields: FORM, body: 'limit=1' })
     expect([query.status, query.text]).toEqual([200, '[]'])
   })
