@@ -26,7 +26,11 @@ export interface ResourceClientOptions<Resources = AnyResources> {
    * The `signal` of a request ends the wait for it; `timeout` begins after it. Default: none.
    */
   readonly token?: string | undefined | (() => Later<string | null | undefined>)
-  /** Header fields of every request, or a function that is called before each attempt, as `token` is. Default: none. */
+  /**
+   * Header fields of every request, or a function that is called before each attempt, as `token` is. `token` and the client's
+   * own fields go before fields that are spelled as theirs: write `Authorization` and not `authorization`, whose value
+   * `fetch` would join with that of the token. Default: none.
+   */
   readonly headers?: FieldValues | (() => Later<FieldValues>)
   /** The patch format to prefer: see {@link createPatch}. Default `'merge'`. */
   readonly prefer?: 'merge' | 'json'

@@ -270,6 +270,21 @@ describe('createResourceClient with definitions', () => {
       ['Bearer t2', 'a'],
     ])
   })
+
+  it('sends the token and its own fields instead of those of the option headers', async () => {
+    const seen: unknown[] = []
+    const base = await start((req, res) => {
+      seen.push([req.headers.authorization, req.headers['if-match'], req.headers['x-tenant']])
+      res.writeHead(204).end()
+    })
+    const headers = { Authorization: 'Basic YTpi', 'If-Match': '"x"', 'X-Tenant': 'a' }
+    await createResourceClient(base, { token: 't', headers }).remove('/a', 'any')
+    await createResourceClient(base, { headers }).remove('/a', 'any')
+    expect(seen).toEqual([
+      ['Bearer t', '*', 'a'],
+      ['Basic YTpi', '*', 'a'],
+    ])
+  })
 })
 
 describe('createResourceClient', () => {

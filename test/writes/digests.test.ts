@@ -213,6 +213,14 @@ describe("digests: 'required'", () => {
     expect((await send('DELETE', '/docs/x')).status).toBe(204)
   })
 
+  it('demands none of a query, which is not stored (RFC 10008)', async () => {
+    const { send } = await start({
+      resources: { '/docs': collection({ digests: 'required', query: { n: { type: 'string' } } }) },
+    })
+    const query = await send('QUERY', '/docs', { fields: FORM, body: 'limit=1' })
+    expect([query.status, query.text]).toEqual([200, '[]'])
+  })
+
   it('lets scripts of other origins read which digests it takes, and only where it is required', async () => {
     for (const digests of ['required', 'optional'] as const) {
       const cors = { origins: 'https://app.example' }

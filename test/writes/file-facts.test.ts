@@ -245,6 +245,17 @@ it('an item says nothing of a file that only a default of its schema has', async
   expect(await read()).toEqual({ id: 1, title: 'U' })
 })
 
+it('a soft deletion leaves the files of an item alone, and they are there again once it is restored', async () => {
+  await start({ deletion: 'soft' })
+  await target.send('POST', '/docs', UPLOAD)
+  const kept = await target.store.read('/docs/1/file')
+  expect((await target.send('DELETE', '/docs/1')).status).toBe(204)
+  expect(await target.store.read('/docs/1/file')).toEqual(kept)
+  expect((await target.send('GET', '/docs/1/file')).status).toBe(410)
+  expect((await target.send('PUT', '/docs/1', jsonOf({ title: 'U' }))).status).toBe(201)
+  expect((await target.send('GET', '/docs/1/file')).status).toBe(200)
+})
+
 it('a removal removes files of an item that are hidden, too', async () => {
   target = await startService({})
   await target.send('POST', '/forms', multipartOf([{ ...FILE, name: 'a' }]))
