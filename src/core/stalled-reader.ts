@@ -1,3 +1,4 @@
+import { ServerResponse } from 'node:http'
 import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type Connection, connectionOf } from './connection.ts'
@@ -181,9 +182,9 @@ function isBackedUp(socket: Socket): boolean {
 }
 
 /**
- * Waits until one write has left, or the connection has closed. 'finish' counts as well, and 'drain' where middleware writes:
- * what compresses emits them and calls no function. Without it Node emits 'drain' also when the response to a pipelined
- * request is given bytes behind this one.
+ * Waits until one write has left, or the connection has closed. 'finish' counts as well, and 'drain' where another method than
+ * that of Node writes: what compresses emits them and calls no function. Node emits 'drain' also when the response to a
+ * pipelined request is given bytes behind this one.
  */
 export interface Drain {
   readonly promise: Promise<void>
@@ -197,7 +198,9 @@ export function createDrain(exchange: Exchange): Drain {
   const goOn = () => settle()
   exchange.onClose(goOn)
   res.once('finish', goOn)
-  if (Object.hasOwn(res, 'write')) res.on('drain', goOn)
+  res.on('drain', () => {
+    if (res.write !== ServerResponse.prototype.write) settle()
+  })
   const drain = {
     promise: Promise.resolve(),
     next(size: number): () => void {

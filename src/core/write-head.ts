@@ -60,22 +60,23 @@ let plainMethods: WriteMethods | undefined
 export function isPlainResponse(res: ServerResponse): boolean {
   const { writeHead, write, end } = res
   if (writeHead === plainMethods?.writeHead && write === plainMethods?.write && end === plainMethods?.end) return true
-  if (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')) return false
-  if (hasOtherHead(res)) return false
+  if (isReplaced(res, 'writeHead') || isReplaced(res, 'write') || isReplaced(res, 'end')) return false
   plainMethods = { writeHead, write, end }
   return true
 }
 
-/** Whether a class of its own writes the head: that of `serverless-http` takes the index in a list of fields for a name. */
-function hasOtherHead(res: ServerResponse): boolean {
-  return res instanceof ServerResponse && res.writeHead !== ServerResponse.prototype.writeHead
+/**
+ * Whether middleware, or a class of the host, has put a method of its own in place of that of Node: that of `serverless-http`
+ * takes the index in a list of fields for a name.
+ */
+export function isReplaced(res: ServerResponse, name: keyof WriteMethods): boolean {
+  return Object.hasOwn(res, name) || (res instanceof ServerResponse && res[name] !== ServerResponse.prototype[name])
 }
 
 /** Writes the status line and the header section. */
 export function writeHead(exchange: Exchange, reply: Reply): void {
   const { res } = exchange
-  const mayChangeHead =
-    !isPlainResponse(res) && (hasOtherHead(res) || Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
+  const mayChangeHead = !isPlainResponse(res) && (isReplaced(res, 'writeHead') || isReplaced(res, 'end'))
   const isPreset = res.getHeaderNames().length > 0
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset

@@ -9,7 +9,7 @@ import { streamOf } from './place.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT, sliceText } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { createDrain, type Drain } from './stalled-reader.ts'
-import { isPlainResponse, writeHead } from './write-head.ts'
+import { isPlainResponse, isReplaced, writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
 const PIECE = 1024 * 1024
@@ -158,9 +158,6 @@ async function writeSource(
     if (exchange.isClosed) return
     writeHead(exchange, reply)
     drain = createDrain(exchange)
-    const mayBeHeld = holdsBytes(exchange)
-    // Compressing middleware drops the function that is to be called.
-    const dropsCallbacks = Object.hasOwn(res, 'write')
     const isInTwo = keepsLastByte(exchange, source.size)
     let rest = source.size
     if (rest === 0) res.end()
@@ -177,7 +174,9 @@ async function writeSource(
         const left = bytes.length - at
         length = Math.min(most, isInTwo && rest === 0 && left > 1 ? left - 1 : left)
         const part = length === bytes.length ? bytes : bytes.subarray(at, at + length)
-        const piece = mayBeHeld ? Buffer.from(part) : toOwnBytes(part)
+        const piece = holdsBytes(exchange) ? Buffer.from(part) : toOwnBytes(part)
+        // Compressing middleware drops the function that is to be called. It may replace the method as late as with the head.
+        const dropsCallbacks = isReplaced(res, 'write')
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && length === left) res.end(piece, written)
@@ -214,10 +213,10 @@ function keepsLastByte({ isHttp2, req, res }: Exchange, size: number): boolean {
 
 /**
  * Whether middleware may hold what it is given after the call, to gather, cache or compress it: it has put its own methods in
- * place of those that write. It gets bytes that nothing else is read into.
+ * place of those that write, or a class of the host has. It gets bytes that nothing else is read into.
  */
 function holdsBytes({ res }: Exchange): boolean {
-  return !isPlainResponse(res) && (Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end'))
+  return !isPlainResponse(res) && (isReplaced(res, 'write') || isReplaced(res, 'end'))
 }
 
 /**

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { Server } from 'node:net'
 import { createBrotliCompress, createGzip } from 'node:zlib'
@@ -131,6 +131,13 @@ const withGathered: Wrap = (res) => {
   )
 }
 
+/** Calls no function after a write, as `pipe` of Node needs none. */
+class UncalledResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  override write(chunk: unknown): boolean {
+    return super.write(chunk)
+  }
+}
+
 async function serve(handler: Handler, wrap: Wrap, isHttp2 = false): Promise<RunningHost> {
   const listener = (req: IncomingMessage, res: ServerResponse): void => {
     wrap(res)
@@ -181,6 +188,49 @@ describe('behind middleware that wraps the methods of a response', () => {
       expect(answer.body.equals(content)).toBe(true)
     },
   )
+
+  it.each<[string, Wrap, typeof ServerResponse]>([
+    ['of the class of a host', () => {}, UncalledResponse],
+    [
+      'that is put in place when the head is written',
+      (res) =>
+        replace(
+          res,
+          'writeHead',
+          (native) =>
+            function (...given) {
+              replace(this, 'write', (write) => (chunk) => write.call(this, chunk))
+              return native.apply(this, given)
+            },
+        ),
+      ServerResponse,
+    ],
+  ])('large content leaves whole by a method that calls nothing after a write: one %s', async (_, wrap, Response) => {
+    async function* open(first: number, last: number): AsyncGenerator<Uint8Array> {
+      const buffer = Buffer.alloc(50_000)
+      for (let at = first; at <= last; at += 50_000) yield buffer.fill(at / 50_000).subarray(0, last + 1 - at)
+    }
+    const sources = {
+      '/bytes': Buffer.alloc(150_000),
+      '/large': Buffer.alloc(2_500_000),
+      '/parts': { size: 150_000, open },
+      '/many': { size: 2_500_000, open },
+    }
+    const film = range(({ path }) => ({ contentType: 'text/plain', content: sources[path as keyof typeof sources] }))
+    const server = createServer({ ServerResponse: Response }, (req, res) => {
+      wrap(res)
+      film(req, res)
+    })
+    const { port, close: stop } = await runServer(server)
+    close = stop
+    for (const [path, content] of Object.entries(sources)) {
+      const answer = await fetch(`http://localhost:${port}${path}`)
+      const bytes = Buffer.from(await answer.arrayBuffer())
+      const size = content instanceof Uint8Array ? content.length : content.size
+      expect([path, bytes.length]).toEqual([path, size])
+      if (path === '/many') expect(bytes.every((byte, at) => byte === Math.floor(at / 50_000))).toBe(true)
+    }
+  })
 
   it('short content that is read at once is read into memory that nothing else is read into', async () => {
     const kept: Uint8Array[] = []
