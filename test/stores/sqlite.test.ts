@@ -181,6 +181,22 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       for (let i = 0; i < 3; i++) expect((await readAll('/b'))[0]).toBe(0x32)
     })
 
+    it('gives each related path a version of its own, also where Object.prototype has one', async () => {
+      const store = openStore((await createFile()).open())
+      const paths = ['/a/1', '/a/2', '/b/1', '/b/2']
+      const related = (names: string[]) => names.map((path) => ({ path, content: text(path), expect: 'any' as const }))
+      Object.defineProperty(Object.prototype, 'version', { value: 'same', configurable: true })
+      try {
+        await store.write('/c', text('c'), { expect: 'any', related: related(paths.slice(0, 2)) })
+        await store.remove('/c', { expect: 'any', mode: 'tombstone', relatedWrites: related(paths.slice(2)) })
+      } finally {
+        Reflect.deleteProperty(Object.prototype, 'version')
+      }
+      const states = await Promise.all(paths.map((path) => store.read(path) as StoredResource))
+      expect(new Set(states.map(({ version }) => version)).size).toBe(4)
+      expect(states.map(({ version }) => version)).not.toContain('same')
+    })
+
     it('replaces a member that it remembers by one statement, and reads the row where another has changed it', async () => {
       const file = await createFile()
       const watched = watchHandle(file.open())

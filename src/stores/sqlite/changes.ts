@@ -74,7 +74,8 @@ export function createSqliteChanges(
     if ('outcome' in others) return others
     const resource = rows.put(own, row, taken[0]!, time)
     for (const [index, write] of related.entries()) {
-      if (index !== added) rows.put(write, others[index], taken[index + 1]!, time)
+      if (index === added) continue
+      rows.put({ ...write, version: nextVersion() }, others[index], taken[index + 1]!, time)
     }
     return resource
   }
@@ -151,7 +152,9 @@ export function createSqliteChanges(
           if (row !== undefined && row.state !== REMOVED) rows.drop(row, mode, retention, clock.tick())
         }
         if (below) dropBelow(path)
-        for (const [index, write] of writes.entries()) put(write, states.readHead(write.path), [], [taken[index]!])
+        for (const [index, write] of writes.entries()) {
+          put({ ...write, version: nextVersion() }, states.readHead(write.path), [], [taken[index]!])
+        }
         return { outcome: 'removed', resource: current as StoredResource }
       })
     },

@@ -25,8 +25,7 @@ import type { SqliteStatements } from './statements.ts'
 export interface StateWrite {
   readonly path: string
   readonly content: Description
-  /** Default: a new one. */
-  readonly version?: string | undefined
+  readonly version: string
   /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
   readonly retention?: number | undefined
 }
@@ -60,7 +59,7 @@ export function createSqliteRows(
   nextVersion: () => string,
 ): SqliteRows {
   function upsert(own: StateWrite, row: RowHead | undefined, taken: Taken, time: number): StoredResource {
-    const { path, content, version = nextVersion(), retention } = own
+    const { path, content, version, retention } = own
     const { id, size, sha256 } = taken
     const change = decideChange(row === undefined ? undefined : Number(row.changed), time)
     const key = row?.path ?? encodeText(path)
@@ -91,7 +90,7 @@ export function createSqliteRows(
   }
 
   function replace(own: StateWrite, row: RowHead, taken: Taken, time: number): StoredResource | undefined {
-    const { path, content, version = nextVersion(), retention } = own
+    const { path, content, version, retention } = own
     const { id, size, body } = taken
     if (retention !== undefined || id !== undefined || !hasTypeOnly(content)) return undefined
     const { indexed } = content
