@@ -79,9 +79,11 @@ function endWithText(exchange: Exchange, text: string): void {
 }
 
 /** See {@link keepsLastByte}. */
-function writeInTwo(exchange: Exchange, reply: Reply, body: string | Uint8Array): Promise<void> {
+function writeInTwo(exchange: Exchange, reply: Reply, body: string | Uint8Array): undefined | Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : toOwnBytes(body)
   writeHead(exchange, reply)
+  // Middleware may have put its methods in place with the fields.
+  if (holdsBytes(exchange)) return void exchange.res.end(bytes)
   return new Promise((resolve) => {
     exchange.onClose(resolve)
     exchange.res.write(bytes.subarray(0, -1), () => exchange.res.end(bytes.subarray(-1), resolve))

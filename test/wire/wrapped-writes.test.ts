@@ -82,7 +82,11 @@ type Wrap = (res: ServerResponse) => void
 type Method = (this: ServerResponse, ...given: unknown[]) => unknown
 
 /** Replaces a method, as middleware does. */
-function replace(res: ServerResponse, name: 'write' | 'end' | 'writeHead', make: (native: Method) => Method): void {
+function replace(
+  res: ServerResponse,
+  name: 'write' | 'end' | 'writeHead' | 'setHeader',
+  make: (native: Method) => Method,
+): void {
   Object.assign(res, { [name]: make(res[name] as Method) })
 }
 
@@ -203,6 +207,22 @@ describe('behind middleware that wraps the methods of a response', () => {
               return native.apply(this, given)
             },
         ),
+      ServerResponse,
+    ],
+    [
+      'that is put in place when a field is set',
+      (res) => {
+        res.setHeader('X-Before', '1')
+        replace(
+          res,
+          'setHeader',
+          (native) =>
+            function (...given) {
+              replace(this, 'write', (write) => (chunk) => write.call(this, chunk))
+              return native.apply(this, given)
+            },
+        )
+      },
       ServerResponse,
     ],
   ])('large content leaves whole by a method that calls nothing after a write: one %s', async (_, wrap, Response) => {
