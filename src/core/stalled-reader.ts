@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http'
 import type { Http2Session, ServerHttp2Stream } from 'node:http2'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { type Connection, connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { streamOf } from './place.ts'
@@ -181,10 +181,16 @@ function isBackedUp(socket: Socket): boolean {
   return socket.writableLength > 0 || (handleOf(socket)?.writeQueueSize ?? 0) > 0
 }
 
+/** Whether Node itself writes the response, to a socket of its own. Other runtimes may call nothing after a write. */
+export function isOnSocket({ req, res }: Exchange): boolean {
+  // The response of a pipelined request has no socket before its turn.
+  return (res.socket ?? req.socket) instanceof Socket
+}
+
 /**
  * Waits until one write has left, or the connection has closed. 'finish' counts as well, and 'drain' where another method than
- * that of Node writes: what compresses emits them and calls no function. Node emits 'drain' also when the response to a
- * pipelined request is given bytes behind this one.
+ * that of Node writes, or another runtime: what compresses emits them and calls no function. Node emits 'drain' also when the
+ * response to a pipelined request is given bytes behind this one.
  */
 export interface Drain {
   readonly promise: Promise<void>
@@ -199,7 +205,7 @@ export function createDrain(exchange: Exchange): Drain {
   exchange.onClose(goOn)
   res.once('finish', goOn)
   res.on('drain', () => {
-    if (res.write !== ServerResponse.prototype.write) settle()
+    if (res.write !== ServerResponse.prototype.write || !isOnSocket(exchange)) settle()
   })
   const drain = {
     promise: Promise.resolve(),

@@ -8,7 +8,7 @@ import { isPromise } from './maybe-promise.ts'
 import { streamOf } from './place.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT, sliceText } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
-import { createDrain, type Drain } from './stalled-reader.ts'
+import { createDrain, type Drain, isOnSocket } from './stalled-reader.ts'
 import { isPlainResponse, isReplaced, writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
@@ -205,11 +205,11 @@ async function writeSource(
  * pauses a connection whose next request arrives while more waits than it likes to hold: over TLS what follows that request
  * then counts as malformed, and the connection is reset. The header section may wait as well.
  */
-function keepsLastByte({ isHttp2, req, res }: Exchange, size: number): boolean {
-  if (isHttp2) return false
+function keepsLastByte(exchange: Exchange, size: number): boolean {
+  const { isHttp2, req, res } = exchange
+  if (isHttp2 || !isOnSocket(exchange)) return false
   if (size > SHORT) return true
   const isLarge = size > 1 && size >= res.writableHighWaterMark / 2
-  // The response of a pipelined request has no socket before its turn.
   return isLarge && ((res.socket ?? req.socket) as TLSSocket).encrypted === true
 }
 
