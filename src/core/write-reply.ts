@@ -201,7 +201,7 @@ async function writeSource(
 
 /**
  * Whether the last byte waits until all before it has left. `server.close()` of Node cuts a connection whose response has been
- * ended, also while most of that still waits for a client that reads slowly; what is short the kernel takes at once. And Node
+ * ended, also while most of that still waits for a client that reads slowly; the kernel mostly takes what is short at once. Node
  * pauses a connection whose next request arrives while more waits than it likes to hold: over TLS what follows that request
  * then counts as malformed, and the connection is reset. The header section may wait as well.
  */
