@@ -2,7 +2,7 @@ import { subtle, type webcrypto } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, FUNCTION, listOf, PERIOD, SIZE, TEXT, withDefault } from '../core/option-values.ts'
-import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { type OptionTable, readProperty, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { MALFORMED, readName, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, createSource, type JwtOptions, readAlgorithms, readNames } from './jwt-options.ts'
@@ -103,7 +103,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
   async function verifySignature(token: string, key: string, request: RequestView): Promise<TokenResult> {
     if (!isCompactJws(token)) return MALFORMED
     const { decodeProtectedHeader, errors, jwtVerify } = await loadJose()
-    let header: { alg?: string; kid?: unknown }
+    let header: { alg?: string; kid?: unknown; b64?: unknown }
     try {
       header = decodeProtectedHeader(token)
     } catch {
@@ -111,6 +111,8 @@ export function jwt(options: JwtOptions): TokenVerifier {
     }
     const { alg, kid } = header
     if (typeof alg !== 'string' || !algorithms.includes(alg)) return refuse('alg')
+    // The library looks at `b64` only where `crit` names it, and the payload of a JWT is never unencoded (RFC 7797 §7).
+    if (readProperty(header, 'b64') === false) return INVALID
     const { generation } = source
     for (const candidate of (await source.find(alg, kid)).slice(0, MAX_KEYS)) {
       let payload: JWTPayload

@@ -184,6 +184,7 @@ describe('jwt', () => {
       ['crit of nothing', () => issue(rsa, {}, { crit: [] })],
       ['crit with a name that it has', () => issue(rsa, {}, { crit: ['x'], x: 1 })],
       ['b64 false', () => issue(rsa, {}, { b64: false, crit: ['b64'] })],
+      ['b64 false that crit does not name (RFC 7797 §7)', () => issue(rsa, {}, { b64: false })],
       ['another payload', () => `${header}.${json(claims({ sub: 'root' }))}.${signature}`],
       ['another header', () => `${json({ alg: 'RS256', kid: 'rsa', x: 1 })}.${payload}.${signature}`],
       ['no signature', () => `${header}.${payload}.`],
