@@ -4,16 +4,19 @@ import { type AddressInfo, connect } from 'node:net'
 import express from 'express'
 import express4 from 'express4'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { auth, basic, bearer, digest, negotiate, principalOf } from '../../src/auth.ts'
+import { auth, basic, bearer, digest, jwt, negotiate, principalOf } from '../../src/auth.ts'
 import type { AuthScheme } from '../../src/auth-schemes/scheme.ts'
 import type { AuthOptions } from '../../src/handlers/auth.ts'
 import { answerChallenge } from '../auth-schemes/digest-client.ts'
 import { basicCredentials, type GuardedServer, send, serveGuarded } from '../auth-schemes/guarded-server.ts'
+import { createIssuer, issue } from '../auth-schemes/tokens.ts'
 import { listen } from './serve.ts'
 
 const servers: { close(): unknown }[] = []
 const accounts = { ada: 'secret' }
 const ada = { Authorization: basicCredentials('ada', 'secret') }
+const issuer = createIssuer('ES256')
+const expected = { issuer: 'https://issuer.test', audience: 'api' }
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 async function serve(options: Partial<AuthOptions> = {}): Promise<GuardedServer> {
@@ -259,6 +262,26 @@ describe('auth', () => {
     })
     expect((await send({ headers: { Authorization: 'X-Key a' } })).status).toBe(200)
     expect(seen[0]).toBe(user)
+  })
+
+  it.each<[string, AuthScheme, string]>([
+    ['basic with cacheLifetime', basic({ accounts, cacheLifetime: 60_000 }), ada.Authorization],
+    ['bearer with cacheLifetime', bearer(() => ({ id: 'ada' }), { cacheLifetime: 60_000 }), 'Bearer a'],
+    ['bearer with jwt', bearer(jwt({ ...expected, keys: issuer.publicKey })), `Bearer ${issue(issuer)}`],
+  ])('shows the next request nothing of what a hook writes on a principal: %s', async (_, scheme, Authorization) => {
+    const seen: unknown[] = []
+    const { send } = await serve({
+      schemes: [scheme],
+      authorize(principal) {
+        seen.push({ ...principal, claims: undefined })
+        return Object.assign(principal!, { id: 'root', role: 'admin' }).id === 'root'
+      },
+    })
+    for (const _ of [1, 2]) {
+      expect((await send({ headers: { Authorization } })).principal).toMatchObject({ id: 'root', role: 'admin' })
+    }
+    expect(seen[1]).toEqual(seen[0])
+    expect(seen[0]).toMatchObject({ id: 'ada' })
   })
 
   it('asks whether the principal may: 403, or 404 where existence is a secret', async () => {
