@@ -10,6 +10,7 @@ import { hasUnreadBody } from '../core/request-content.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { addClosing, collectPending, completeHeaders, hasPending } from '../core/write-head.ts'
 import { isInOnePiece } from '../core/write-reply.ts'
+import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isFieldValue, mergeVary } from '../protocol/field-value.ts'
 
 /** Response fields by name. */
@@ -145,7 +146,10 @@ export function createAdapter<Context, Result>(
 
   function fail(context: Context, exchange: Exchange, error: unknown): Result {
     if (options.fail === undefined) throw error
-    return options.fail(context, error, collectPending(exchange, ''))
+    const fields = collectPending(exchange, '')
+    // Koa drops what `auth` has said of caching, and caches may keep an error such as 404 that says nothing (RFC 9110 §15.1).
+    if (exchange.sharing !== 'public') fields.set('Cache-Control', formatCacheControl(undefined, exchange.sharing))
+    return options.fail(context, error, fields)
   }
 
   function writeDirectly(handler: Handler, context: Context, exchange: Exchange, reply: Reply): MaybePromise<Result> {

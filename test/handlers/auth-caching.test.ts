@@ -1,11 +1,16 @@
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
+import express4 from 'express4'
 import fastify from 'fastify'
 import { Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import Koa from 'koa'
+import Koa2 from 'koa2'
 import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
+import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { negotiate } from '../../src/auth-schemes/negotiate.ts'
 import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
@@ -175,6 +180,35 @@ describe('auth before another middleware or a route', () => {
         [200, 'private, max-age=60'],
         [200, 'max-age=5'],
       ])
+    }
+  })
+
+  it('says so of an error that the route throws as well, on every host: caches keep a 404 that says nothing (RFC 9110 §15.1)', async () => {
+    const guard = auth({ principal: () => ({ id: 'ada' }), principalIsAmbient: false, challenge: 'Host' })
+    const absent = () => Object.assign(new Error('absent'), { status: 404, statusCode: 404, expose: true })
+    const onExpress = [express, express4 as unknown as typeof express].map((create) => {
+      const app = create().use(guard as unknown as express.RequestHandler)
+      return createServer(app.use((_req, _res, next) => next(absent())))
+    })
+    const onKoa = [Koa, Koa2 as unknown as typeof Koa].map((App) => {
+      const app = new App()
+      app.use(koaMiddleware(guard))
+      app.use((context) => context.throw(404))
+      return createServer(app.callback())
+    })
+    const onFastify = fastify()
+    await onFastify.register(fastifyPlugin(guard))
+    onFastify.get('/', async () => Promise.reject(absent()))
+    await onFastify.ready()
+    const onHono = new Hono().use(honoMiddleware(guard)).get('/', () => {
+      throw new HTTPException(404)
+    })
+    const servers = [...onExpress, ...onKoa, onFastify.server, createAdaptorServer({ fetch: onHono.fetch }) as Server]
+    for (const server of servers) {
+      const { port, close } = await runServer(server)
+      closeAfterTest(close)
+      const { status, field } = await sendHttp(port, { path: '/' })
+      expect([status, field('cache-control')]).toEqual([404, 'private, no-cache'])
     }
   })
 
