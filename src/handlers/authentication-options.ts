@@ -52,7 +52,7 @@ export interface AuthenticationOptions {
   /**
    * Which requests need credentials: `all`, those with an unsafe method (`writes`), `none`, or those that a function
    * picks. Credentials of other requests are verified too. A write whose response shows the current state needs them where
-   * a GET does. Default: `all`.
+   * a GET does. A preflight and `OPTIONS *` never need them. Default: `all`.
    */
   readonly requireAuth?: RequireRule
 }
