@@ -84,8 +84,13 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
-export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResource, 'body'> {
-  return facts
+/** What a result says. A property that is `undefined` says as much as one that is left out. */
+export function saidBy(result: object): object {
+  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined))
+}
+
+export function factsOf({ body: _, hidden = false, ...facts }: StoredResource): object {
+  return saidBy({ ...facts, hidden })
 }
 
 export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {

@@ -13,7 +13,7 @@ export interface ListOptions {
    * with some page or throw an `HttpError` below 500.
    */
   readonly after?: string | undefined
-  /** The most items to return, at least 1. */
+  /** The most items to return, at least 1. A page has fewer only where no other follows. */
   readonly limit: number
   /** Whether hidden resources are listed as well. Default false. */
   readonly hidden?: boolean

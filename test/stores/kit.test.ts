@@ -37,6 +37,7 @@ import {
 import { datesRemovalsAnew, forgetful } from './mutants/forgetful.ts'
 import { idFromMaximum } from './mutants/id-from-maximum.ts'
 import { keptBuffer } from './mutants/kept-buffer.ts'
+import { mutate } from './mutants/mutate.ts'
 import { offsetCursor } from './mutants/offset-cursor.ts'
 import { partialContent } from './mutants/partial-content.ts'
 import { relatedApart } from './mutants/related-apart.ts'
@@ -125,6 +126,24 @@ describe('testStore', () => {
       expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^[A-Z].*[.]$/s) })
     })
   }
+
+  it('finds no fault where calls say undefined, or false of hidden, of what others leave out', async () => {
+    const spellOut = mutate((sound) => ({
+      async read(path, options) {
+        const state = await sound.read(path, options)
+        return isResource(state) ? { filename: undefined, hidden: false, sha256: undefined, ...state } : state
+      },
+      async write(path, content, options) {
+        const result = await sound.write(path, content, options)
+        return result.outcome === 'conflict' ? { related: undefined, missing: undefined, ...result } : result
+      },
+      async remove(path, options) {
+        const result = await sound.remove(path, options)
+        return result.outcome === 'conflict' ? { related: undefined, ...result } : result
+      },
+    }))
+    expect((await runKit(spellOut)).failures).toEqual(new Map())
+  })
 
   it('takes a store as it is, or with what belongs to it, which is closed after every case', async () => {
     const closed = { stores: 0, fixtures: 0 }
