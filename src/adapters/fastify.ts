@@ -68,7 +68,9 @@ export function fastifyPlugin(handler: Handler, ...others: unknown[]): FastifyPl
     throw new TypeError("fastifyPlugin takes no options: app.register(fastifyPlugin(service), { prefix: '/api' }).")
   }
   adapt(handler)
-  return handler.role === 'endpoint' ? createRoutePlugin(handler) : createHookPlugin(handler)
+  const plugin = handler.role === 'endpoint' ? createRoutePlugin(handler) : createHookPlugin(handler)
+  // Fastify itself refuses the plugin where its version is another one.
+  return Object.assign(plugin, { [Symbol.for('plugin-meta')]: { name: 'http-resource-service', fastify: '>=5' } })
 }
 
 /** The handler below a prefix that Fastify's router has found already, by rules of its own: nothing is outside of it. */

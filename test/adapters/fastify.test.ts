@@ -303,6 +303,18 @@ describe('fastifyPlugin with a middleware', () => {
     expect((await send(port, { target: '/notes/7', fields: ['If-None-Match: "7"'] })).status).toBe(304)
   })
 
+  it.each([
+    ['a service', createService()],
+    ['a guard', auth({ schemes })],
+  ])('is refused by Fastify 4 as %s, with the version that it needs', async (_name, handler) => {
+    const app = fastify()
+    Object.defineProperty(app, 'version', { value: '4.29.1' })
+    const started = app.register(fastifyPlugin(handler)).ready()
+    await expect(started.then(() => 'started')).rejects.toThrow(
+      "http-resource-service - expected '>=5' fastify version, '4.29.1' is installed",
+    )
+  })
+
   it('refuses methodOverride, for which it is too late, and says what does it', () => {
     expect(() => fastifyPlugin(methodOverride())).toThrow(
       "fastifyPlugin comes too late for methodOverride, since the host has chosen the route: use attach(server, methodOverride(), { direct: '' }), or the option methodOverride of the service.",
