@@ -7,6 +7,8 @@ const guide = [
   { text: 'Overview', link: '/' },
   page('Recipes', 'recipes/'),
   page('Collections', 'collections'),
+  page('Patterns', 'patterns'),
+  page('Hooks', 'hooks'),
   page('Changes', 'changes'),
   page('Hosts', 'hosts'),
   page('Stores', 'stores'),
@@ -60,8 +62,6 @@ const pieces = [
 
 const reference = [
   page('Options', 'options'),
-  page('Hooks', 'hooks'),
-  page('Patterns', 'patterns'),
   page('Errors', 'errors'),
   page('The store contract', 'store-contract'),
   page('Vocabulary', 'vocabulary'),
