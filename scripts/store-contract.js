@@ -49,7 +49,7 @@ export function writeContract(sources, clean) {
       return `| \`${member.name.getText(source)}\`${mark} | \`${clean(typeOf(member, source))}\` | ${clean(describe(member))} |`
     })
     const head = sentence === '' ? [] : [sentence, '']
-    return [`## ${name}`, '', ...head, '| name | type | |', '|---|---|---|', ...rows, '']
+    return [`## ${name}`, '', ...head, '| name | type | meaning |', '|---|---|---|', ...rows, '']
   })
   const types = TYPES.map((name) => {
     const isWanted = (node) => ts.isTypeAliasDeclaration(node) && node.name.text === name
@@ -68,7 +68,7 @@ export function writeContract(sources, clean) {
     ...sections,
     '## Types',
     '',
-    '| name | type | |',
+    '| name | type | meaning |',
     '|---|---|---|',
     ...types,
     '',

@@ -66,7 +66,7 @@ const PARTIAL = ['BodyLimits', 'PatchLimits', 'TestRunner']
 function writeOptions() {
   const sections = OPTIONS.flatMap(([owner, names]) => {
     const rows = names.flatMap(readInterface)
-    return [`## ${owner}`, '', '| option | type | |', '|---|---|---|', ...rows, '']
+    return [`## ${owner}`, '', '| option | type | meaning |', '|---|---|---|', ...rows, '']
   })
   return [
     '# Options',

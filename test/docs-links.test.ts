@@ -63,3 +63,13 @@ describe('links of the documentation', () => {
     expect(wrong.map(({ name }) => name)).toEqual([])
   })
 })
+
+describe('tables of the documentation', () => {
+  it('name each of their columns, for readers who hear the page', () => {
+    const heads = pages.flatMap((page) =>
+      [...readFileSync(page, 'utf8').matchAll(/^(\|.*\|)\n\|[-:| ]+\|$/gm)].map(([, head]) => `${page}: ${head}`),
+    )
+    expect(heads.length).toBeGreaterThan(100)
+    expect(heads.filter((head) => /\| *\|/.test(head))).toEqual([])
+  })
+})
