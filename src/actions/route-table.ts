@@ -131,7 +131,7 @@ function add(root: Node, entry: RouteEntry): void {
 }
 
 function isNotPlain(pattern: string, segment: string): TypeError {
-  const name = /^:([A-Za-z_]\w*)$/.exec(segment)?.[1]
+  const name = segment.startsWith('*') ? 'path...' : /^:([A-Za-z_]\w*)$/.exec(segment)?.[1]
   const advice = name === undefined ? '' : ` Write {${name}}.`
   return new TypeError(
     `The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".${advice}`,

@@ -20,7 +20,7 @@ export type AuthResult =
    */
   | { readonly outcome: 'rejected'; readonly reason: string; readonly challenges?: readonly string[] }
 
-/** An authentication scheme (RFC 9110 §11.1): one file each, one entry in an options list. */
+/** An authentication scheme (RFC 9110 §11.1), for the option `schemes`: `basic`, `bearer`, `digest`, `negotiate`, or one of your own. */
 export interface AuthScheme {
   /** The name in the Authorization field, compared case-insensitively: `Basic`. */
   readonly name: string

@@ -42,6 +42,7 @@ const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
 const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
 
+/** Options of `bodyParse`. */
 export interface BodyParseOptions {
   /** Kinds of content that are parsed. Default: all. */
   readonly accept?: readonly BodyKind[]

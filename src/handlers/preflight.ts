@@ -12,6 +12,7 @@ import { CORS_OPTIONS, type CorsOptions } from './cors-options.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
 
+/** Options of `preflight`. It needs `origins`. */
 export interface PreflightOptions extends CorsOptions {
   /** The methods of the resources behind it; OPTIONS may be left out. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])

@@ -45,6 +45,7 @@ export interface RangeReader {
   close?(): unknown
 }
 
+/** Options of `range`. */
 export interface RangeOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
@@ -79,7 +80,11 @@ export function range(
   source: (request: RequestView) => MaybePromise<RangeSource | undefined>,
   options?: RangeOptions,
 ): Handler {
-  if (typeof source !== 'function') throw new TypeError('range takes a function that gives the representation.')
+  if (typeof source !== 'function') {
+    throw new TypeError(
+      `range takes a function that gives the representation, such as () => openFile(path, { contentType }), not ${describeValue(source)}.`,
+    )
+  }
   const { now } = resolveOptions('range', options, OPTIONS)
   return createHandler({
     methods: ['GET', 'HEAD'],
