@@ -124,8 +124,8 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
  * Makes an adapter: a function that makes middleware of a host from a service or a standalone middleware. Those for
  * Koa, Fastify and Hono are made by it.
  *
- * The host has to run on the requests and responses of Node. Hosts that call `(req, res, next)` need no adapter, and a
- * prefix is `mount`'s.
+ * The host has to run on the requests and responses of Node. Hosts that call `(req, res, next)` need no adapter. For a
+ * prefix use `mount`.
  * @returns a function of a handler, which throws a TypeError for anything else
  * @example
  * // hapi: server.ext('onRequest', (request, h) => serve({ request, h }, () => h.continue))

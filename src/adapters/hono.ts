@@ -26,6 +26,7 @@ export interface HonoContext {
 /** Hono middleware. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
+/** Options of `honoMiddleware`. */
 export interface HonoOptions {
   /**
    * Where the middleware is mounted, such as `/api` for `app.use('/api/*', ...)`: the whole path, that of applications around

@@ -5,6 +5,7 @@ import { type Failure, type ResourceHandle, ResponseError, type Success } from '
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
 import { CHANGING, type Match } from './write.ts'
 
+/** Options of `download`. */
 export interface DownloadOptions extends RequestOptions {
   /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
   readonly resume?: { readonly offset: number; readonly entityTag: string }
@@ -172,6 +173,7 @@ function failure(url: string, message: string, cause?: unknown): ResponseError {
   return new ResponseError(0, undefined, `${message} (${url})`, { cause })
 }
 
+/** Options of `upload`. */
 export interface UploadOptions extends RequestOptions {
   /** The media type of the content. Default: that of the Blob, or `application/octet-stream`. */
   readonly contentType?: string

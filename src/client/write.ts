@@ -123,6 +123,7 @@ async function isGone(call: Call, { status }: Answer): Promise<boolean> {
   return isAbsent(status) || (status === 412 && isAbsent((await call.send(call, { method: 'HEAD' })).status))
 }
 
+/** Options of `create`. */
 export interface CreateOptions extends RequestOptions {
   /** The media type of content that is not JSON. Default: that of the Blob. */
   readonly contentType?: string

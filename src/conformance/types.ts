@@ -49,6 +49,7 @@ export interface StoreCapabilities {
 
 export type Capability = keyof StoreCapabilities
 
+/** Options of `testStore`: what the store can do, and the functions of the runner. */
 export interface TestStoreOptions extends StoreCapabilities, Partial<TestRunner> {
   /** The collection in which the cases work. Default `/things`. */
   readonly collection?: string

@@ -51,7 +51,7 @@ export interface ResourceService extends Handler {
  * adapters for Koa, Fastify and Hono have subpaths of their own.
  * @param store where resources are kept
  * @param options see {@link ServiceOptions}; all have defaults
- * @throws TypeError for options that do not exist or contradict each other
+ * @throws TypeError for an object without the methods of a store, and for options that do not exist or contradict each other
  * @example
  * createServer(createResourceService(memoryStore())).listen(8080)
  */
