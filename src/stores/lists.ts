@@ -215,7 +215,7 @@ export function parsePosition(cursor: string, { orderBy }: ListQuery): ListPosit
   const parts = cursor.split('\0')
   const keys = parts.splice(0, orderBy.length).map(parseKey)
   if (parts.length === 0 || !keys.every(isValue)) {
-    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after must be a cursor from a Link field.' })
+    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor from a Link field.' })
   }
   return { keys, name: parts.join('\0') }
 }
