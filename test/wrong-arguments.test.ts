@@ -236,6 +236,11 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ['deletion: a word that is not one of them', () => collection({ deletion: 'delete' }), '\'queued\'; it is "delete".'],
   ["methods: ['get']", () => collection({ methods: ['GET', 'get'] }), '; it is a list with "get".'],
   ['requireAuth: a word', () => collection({ requireAuth: 'write' }), 'or a function; it is "write".'],
+  [
+    'a definition at the path of the monitors',
+    serviceWith({ resources: { '/operations': collection({ create: 'accepted' }) } }),
+    /^Two resources have the pattern "\/operations\/\{id\}"\. .* "operations" and "openapi" have paths too/,
+  ],
   ['a pattern with *', serviceWith({ resources: { '/files/*': document() } }), '"*". Write {path...}.'],
   ['mount with {braces}', () => mount('/t/{tenant}', service), "such as '/api' or '/t/:tenant'"],
   [

@@ -51,7 +51,7 @@ const adapt = createAdapter<KoaContext, unknown>({
 /**
  * Makes Koa middleware of a service or a standalone middleware.
  *
- * Small answers go through the context, so that other middleware can see and change them; streams, and answers to
+ * Small responses go through the context, so that other middleware can see and change them; streams, and responses to
  * content that is still arriving, are written directly. Unexpected errors are thrown to Koa where the handler forwards
  * them.
  * @throws TypeError for anything but a service or a standalone middleware, and for a prefix that could never match

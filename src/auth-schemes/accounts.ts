@@ -71,7 +71,7 @@ export interface Throttle {
   check(user: string, request: RequestView): MaybePromise<number | undefined>
   /**
    * Called with the outcome, and waited for.
-   * @returns milliseconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one;
+   * @returns milliseconds to wait, where others guessed too often meanwhile: the response is 429, even to a right password;
    * else nothing
    */
   report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): MaybePromise<number | undefined | void>

@@ -55,7 +55,7 @@ const OPTIONS = {
   metadata: CHECKED_LATER,
 } satisfies OptionTable<BearerOptions>
 
-/** Longer tokens are not looked at: parsing is work that anybody could ask for. */
+/** Longer tokens are refused unparsed: parsing costs time that clients without a right could cause. */
 const MAX_LENGTH = 8192
 const CACHE_SIZE = 10_000
 

@@ -84,7 +84,7 @@ export function findByFunction(
   return (user, request) =>
     andThen(findSecret(user, request), (secret) => {
       if (secret === undefined || secret === null) return undefined
-      // As a wrong password every client would be refused, and the operator would hear nothing.
+      // Taken for a wrong password, it would refuse every client without a report.
       const isSecret =
         typeof secret === 'object'
           ? DIGEST_ALGORITHMS.some((name) => readHash(secret, name) !== undefined)

@@ -157,7 +157,7 @@ function continues(answer: Answer, from: DownloadOptions['resume']): boolean | u
   return from && reader && [0, from.offset].includes(rangeOf(answer)[0]) && headers.get('etag') === from.entityTag
 }
 
-/** Which content a target has, whatever the signature of its address. */
+/** Identifies the content of a response: status, address without its signature, tag. */
 function identify({ status, target, headers }: Answer): string {
   return [status, target?.split('?')[0], headers.get('etag')].join()
 }
@@ -183,7 +183,7 @@ export interface UploadOptions extends RequestOptions {
   readonly timeout?: number | undefined
 }
 
-/** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
+/** Content that can be sent again where a response is lost; a file of Node: `await openAsBlob(path)`. */
 export type UploadContent = Blob | Uint8Array | string
 
 export type UploadResult<Path extends string> =

@@ -130,7 +130,7 @@ export interface CreateOptions extends RequestOptions {
   /** The Idempotency-Key. Default: a random one. */
   readonly key?: string
   /**
-   * Whether to send the request again under the same key when no answer comes. Only a server that keeps keys creates
+   * Whether to send the request again under the same key when no response comes. Only a server that keeps keys creates
    * once; any other creates a second item. Default: true for the collections that `keyed` names.
    */
   readonly repeat?: boolean

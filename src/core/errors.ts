@@ -74,7 +74,7 @@ export interface HttpErrorOptions {
   /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
   readonly detail?: string
   /**
-   * Header fields of the answer: name and value, or name and list of values where the field is sent more than once.
+   * Header fields of the response: name and value, or name and list of values where the field is sent more than once.
    * Content-Length and others that describe its content are not sent, nor is Content-Type without a `formatError`.
    */
   readonly headers?: ErrorHeaders
@@ -113,7 +113,7 @@ export class HttpError extends Error {
   readonly expose: boolean
   /** What helps the client, in a sentence. */
   readonly detail: string | undefined
-  /** Header fields of the answer, as the error handlers of Express and Koa read them. */
+  /** Header fields of the response, as the error handlers of Express and Koa read them. */
   readonly headers: ErrorHeaders
   /** Faults in the content, or in the query. */
   readonly errors: readonly (ContentError | ParameterError)[] | undefined

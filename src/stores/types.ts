@@ -100,7 +100,7 @@ export interface StoreSupport {
  * Keeps resources. Three are ready: `memoryStore`, `sqliteStore`, `postgresStore`; `http-resource-service/testing`
  * proves one of your own.
  *
- * Errors: throw `HttpError` to choose the answer (503 with Retry-After while a database is away), anything else is a
+ * Errors: throw `HttpError` to choose the response (503 with Retry-After while a database is away), anything else is a
  * 500 that tells the client nothing.
  */
 export interface ResourceStore {
