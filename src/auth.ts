@@ -1,4 +1,4 @@
-/** Authentication: the middleware, its schemes, and what helps to verify passwords and tokens. */
+// Authentication: the middleware, its schemes, and what helps to verify passwords and tokens.
 
 export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/accounts.ts'
 export { type BasicOptions, basic, type PasswordVerifier } from './auth-schemes/basic.ts'

@@ -1,4 +1,4 @@
-/** A client of a service, for browsers, Node, Bun and Deno. */
+// A client of a service, for browsers, Node, Bun and Deno.
 
 export type { ResourceClientOptions } from './client/client-options.ts'
 export type {

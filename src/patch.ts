@@ -1,4 +1,4 @@
-/** PATCH: the middleware, the patch formats, and JSON Pointer. */
+// PATCH: the middleware, the patch formats, and JSON Pointer.
 
 export type { BodyLimits } from './body-types/limits.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'

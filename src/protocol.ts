@@ -1,4 +1,4 @@
-/** HTTP as pure functions: strings and numbers in, data and decisions out. */
+// HTTP as pure functions: strings and numbers in, data and decisions out.
 
 export {
   type ChallengeParameter,

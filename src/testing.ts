@@ -1,4 +1,4 @@
-/** The conformance kits for stores and for content stores: every sentence of their contracts as a test. */
+// The conformance kits for stores and for content stores: every sentence of their contracts as a test.
 import { testStore } from './conformance/test-store.ts'
 import type { TestStoreOptions } from './conformance/types.ts'
 

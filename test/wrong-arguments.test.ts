@@ -13,7 +13,8 @@ import { sqliteStore } from '../src/stores/sqlite.ts'
 type Loose = (...values: unknown[]) => unknown
 const loose = library as unknown as Record<keyof typeof library, Loose>
 const { attach, auth, basic, bearer, bodyParse, collection, createAdapter, createResourceService, digest } = loose
-const { document, hashPassword, jwt, memoryStore, methodOverride, mount, patch, preflight, singleton } = loose
+const { conditional, document, hashPassword, jwt, memoryStore, methodOverride, mount, patch, preflight, range } = loose
+const { singleton, verifyPassword } = loose
 const koa = koaMiddleware as Loose
 const fastify = fastifyPlugin as Loose
 const hono = honoMiddleware as Loose
@@ -222,6 +223,57 @@ const cases: [string, () => unknown, string | RegExp][] = [
     'a function at "/a": call it, as in collection()',
   ],
   [
+    'resources: an object without a kind',
+    serviceWith({ resources: { '/a': collection(), '/users': {} } }),
+    'createResourceService has an object at "/users": a definition is made by a call, as in collection().',
+  ],
+  [
+    'openapi: true',
+    serviceWith({ openapi: true }),
+    "takes as openapi: a path such as '/openapi.json', or { path, info",
+  ],
+  ['trustProxy: true', serviceWith({ trustProxy: true }), 'or a function; it is true.'],
+  ['deletion: a word that is not one of them', () => collection({ deletion: 'delete' }), '\'queued\'; it is "delete".'],
+  ["methods: ['get']", () => collection({ methods: ['GET', 'get'] }), '; it is a list with "get".'],
+  ['requireAuth: a word', () => collection({ requireAuth: 'write' }), 'or a function; it is "write".'],
+  [
+    'a definition at the path of the monitors',
+    serviceWith({ resources: { '/operations': collection({ create: 'accepted' }) } }),
+    /^Two resources have the pattern "\/operations\/\{id\}"\. .* "operations" and "openapi" have paths too/,
+  ],
+  ['a pattern with *', serviceWith({ resources: { '/files/*': document() } }), '"*". Write {path...}.'],
+  ['mount with {braces}', () => mount('/t/{tenant}', service), "such as '/api' or '/t/:tenant'"],
+  [
+    'an account with a promise',
+    () => basic({ accounts: { ada: hashPassword('lovelace') } }),
+    'The account "ada" takes a password as text, not a promise, which has to be awaited first.',
+  ],
+  ...['$2b$10$N9qo8uLOickgx2ZMRZoMye', '$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA', '$scrypt$ln=15'].map(
+    (hash): (typeof cases)[number] => [
+      `an account with ${hash}`,
+      () => basic({ accounts: { ada: hash } }),
+      /^The account "ada" has a hash that hashPassword did not make: compare such hashes in "verify"\.$/,
+    ],
+  ),
+  [
+    'an account of digest with a hash of bcrypt',
+    () => digest({ accounts: { ada: '$2b$10$N9qo8uLOickgx2ZMRZoMye' } }),
+    'The account "ada" has a hash of another kind: Digest needs hashDigestSecret.',
+  ],
+  [
+    'two schemes of one name',
+    () => auth({ schemes: [scheme, basic({ accounts: { ada: 'x' } })] }),
+    'auth has two schemes of the name Basic',
+  ],
+  ['bearer(options)', () => bearer({ jwks: 'https://a.example' }), 'jwt(...) or a function, not an object.'],
+  [
+    'keys: text',
+    () => jwt({ keys: 'secret', issuer: 'i', audience: 'a', algorithms: ['HS256'] }),
+    /not text: Buffer\.from\(secret\) gives the bytes\.$/,
+  ],
+  ["conditional({ entityTag: '' })", () => conditional({ entityTag: '' }), '() => ({ entityTag }), not an object.'],
+  ["range('film.mp4')", () => range('film.mp4'), 'such as () => openFile(path, { contentType }), not text.'],
+  [
     'resources: a Map',
     serviceWith({ resources: new Map([['/a', collection()]]) }),
     "such as { '/users': collection() }",
@@ -362,6 +414,12 @@ describe('wrong arguments', () => {
 
   it('are refused by a promise where the function gives one: hashPassword(5) (issue "Package")', async () => {
     await expect(hashPassword(5)).rejects.toThrow('hashPassword takes a password as text, not the number 5.')
+  })
+
+  it('are refused by a promise where the arguments are in the wrong order: verifyPassword(hash, password)', async () => {
+    await expect(verifyPassword(await hashPassword('lovelace'), 'lovelace')).rejects.toThrow(
+      new TypeError('verifyPassword takes as hash: what hashPassword returned, not text.'),
+    )
   })
 
   it('are not refused for a method that the methods of a definition leave out: several services may share options', () => {

@@ -81,7 +81,7 @@ function settle<Input, Result extends Outcome>(
 ): MaybePromise<Won<Result>> {
   if (result.outcome !== 'conflict') return result as Won<Result>
   if (attempts === MAX_ATTEMPTS) {
-    throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
+    throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Other requests keep changing the resource.' })
   }
   // Who has written meanwhile may be who has the parent by now.
   exchange.parentSeenAt = Number.NEGATIVE_INFINITY

@@ -188,9 +188,9 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   return { content: contentOf(exchange, body), isVerbatim }
 }
 
-/** Whether a parser before us has decoded the content from its charset: it is stored as UTF-8. */
+/** Whether a parser in front of the service has decoded the content from its charset: it is stored as UTF-8. */
 export function isDecodedText(exchange: ResourceExchange): boolean {
-  // Where we have read it ourselves, `req.body` is something else of the host.
+  // Where the service has read the content itself, `req.body` is a value of the host that has nothing to do with it.
   return exchange.bodyState === 'unread' && typeof findConsumed(exchange)?.value === 'string'
 }
 

@@ -32,7 +32,7 @@ export interface ResourceState<Value = JsonValue> {
  * path with its own state; entries that are refused are left out. A write happens only on the state that was shown; when
  * another request changes it first, the hook is asked again.
  *
- * Reading is asked for wherever the answer to a write tells the current state. The hook is then called a second time,
+ * The right to read is needed wherever the response to a write shows the current state. The hook is then called a second time,
  * with `request.method` `GET`, and both answers must be `true`: for PATCH, for every write with a condition (If-Match,
  * If-None-Match, If-Modified-Since, If-Unmodified-Since), for DELETE that answers with the representation, and for PUT that
  * does so for an item with files or where there is a `beforeWrite`. The same holds for a resource that was removed for good:

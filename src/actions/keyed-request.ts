@@ -118,7 +118,7 @@ function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
   return state
 }
 
-/** An answer of before tells of an item, which somebody else's may be by now. @throws HttpError 404 */
+/** The first response describes an item, which may belong to another caller by now. @throws HttpError 404 */
 function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
   const { scope, route, storePath } = exchange
   if (scope === undefined || route.collection !== undefined) return undefined

@@ -176,7 +176,7 @@ function openBound(text: string, key: string): string {
 }
 
 function foreignCursor(): HttpError {
-  const detail = 'after is a cursor taken from a Link field of a response to the same query.'
+  const detail = 'after is a cursor from a Link field of a response to the same query.'
   return new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, errors: [{ parameter: 'after', detail }] })
 }
 

@@ -116,7 +116,7 @@ export function newMemberOf(
 function markPending(document: Document): Document {
   const value = document.value as JsonObject
   const given = WORK.find((name) => Object.hasOwn(value, name))
-  if (given !== undefined) throw invalid([{ pointer: `/${given}`, detail: 'The server keeps the state.' }])
+  if (given !== undefined) throw invalid([{ pointer: `/${given}`, detail: 'The server sets the state.' }])
   requireKeptNumbers(document)
   return new WrittenDocument(joinMembers(value, { state: 'pending' }))
 }

@@ -213,7 +213,7 @@ function requireSameState(before: JsonValue, after: JsonValue): void {
   if (!isJsonObject(before) || !isJsonObject(after)) return
   for (const name of WORK) {
     if (equalJson(readMember(before, name), readMember(after, name))) continue
-    throw invalid([{ pointer: `/${name}`, detail: 'The server keeps the state.' }])
+    throw invalid([{ pointer: `/${name}`, detail: 'The server sets the state.' }])
   }
 }
 

@@ -19,7 +19,7 @@ interface Prepared extends Validators {
   readonly route: Route
   /** The date that is sent as Last-Modified, which is not later than now; `undefined` where none is known. */
   readonly date: number | undefined
-  // What follows is made when it is first asked for: many states are replaced before anybody reads them.
+  // Made on first use: many states are replaced before they are read.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
   body: RangedBody | undefined

@@ -117,10 +117,10 @@ function unsupported(rule: ContentRule, detail: string): HttpError {
   return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { [rule.hint]: rule.types.join(', ') } })
 }
 
-/** Hidden resources are shown to those who ask for them, where somebody decides who may. */
+/** Hidden resources are shown on request, where the definition has an `authorize` to decide. */
 export function seeHidden(exchange: ResourceExchange): undefined {
   const { route, queryText } = exchange
-  // Before any 404: what `authorize` hides is answered as what is not there.
+  // Before any 404: a resource that `authorize` hides is answered like an absent one.
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
   exchange.wantsHidden = exchange.query.get('deleted') === 'true'

@@ -131,7 +131,7 @@ function add(root: Node, entry: RouteEntry): void {
 }
 
 function isNotPlain(pattern: string, segment: string): TypeError {
-  const name = /^:([A-Za-z_]\w*)$/.exec(segment)?.[1]
+  const name = segment.startsWith('*') ? 'path...' : /^:([A-Za-z_]\w*)$/.exec(segment)?.[1]
   const advice = name === undefined ? '' : ` Write {${name}}.`
   return new TypeError(
     `The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".${advice}`,
@@ -145,7 +145,14 @@ function hasTwice(pattern: string, segment: string): TypeError {
 }
 
 function haveSamePaths(one: RouteEntry, other: RouteEntry): TypeError {
-  return new TypeError(`The patterns "${one.pattern}" and "${other.pattern}" are for the same paths.`)
+  if (one.pattern !== other.pattern) {
+    return new TypeError(`The patterns "${one.pattern}" and "${other.pattern}" are for the same paths.`)
+  }
+  // One of them is not written in `resources`: that of an item, a file, a monitor or the description.
+  return new TypeError(
+    `Two resources have the pattern "${one.pattern}". Collections add those of their items and files, and the options ` +
+      '"operations" and "openapi" have paths too: give one of them another path.',
+  )
 }
 
 function find(node: Node, path: string, from: number): Route | undefined {
@@ -176,7 +183,7 @@ function findBelow(root: Node, pattern: readonly string[]): readonly Route[] {
     for (const node of nodes) if (node.deep !== undefined) deep.push(node.deep.route)
     nodes = nodes.flatMap(({ literals, parameter }) => {
       const named = isName ? [...literals.values()] : literals.has(segment) ? [literals.get(segment)!] : []
-      // A literal segment wins, but what is not found below it is looked for below the name.
+      // A literal segment wins; where nothing matches below it, the name is tried.
       return parameter === undefined ? named : [...named, parameter]
     })
   }

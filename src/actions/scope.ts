@@ -223,7 +223,7 @@ export function requireScope({ scope }: ResourceExchange, value: JsonValue, pres
   })
   if (wrong.length === 0) return
   throw new HttpError(403, 'ERR_FORBIDDEN', {
-    detail: 'The server sets whose item this is.',
+    detail: 'The server sets the properties of the scope.',
     errors: wrong.map((name) => ({ pointer: formatPointerStep(name), detail: 'This is set by the server.' })),
   })
 }

@@ -64,7 +64,7 @@ export async function openCursor(exchange: ResourceExchange, cursor: string): Pr
     const text = Buffer.concat([decipher.update(sealed.subarray(NONCE, -TAG)), decipher.final()])
     return text.toString().replace(/\0+$/, '')
   } catch {
-    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
+    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor from a Link field.' })
   }
 }
 

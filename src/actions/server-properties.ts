@@ -92,10 +92,10 @@ export function requireSameFacts(given: JsonObject, facts: JsonObject, names: It
   const wrong = [...names].filter((name) => !equalJson(readMember(given, name), readMember(facts, name)))
   if (wrong.length === 0) return
   throw new HttpError(409, 'ERR_CONFLICT', {
-    detail: 'The server says what is known of a file.',
+    detail: 'The server sets the properties that describe files.',
     errors: wrong.map((name) => ({
       pointer: formatPointerStep(name),
-      detail: 'This is not what is known of the file.',
+      detail: 'The server has set another value.',
     })),
   })
 }

@@ -24,7 +24,7 @@ import type { RouteTable } from './route-table.ts'
 /** Node 20 drops fields beyond about a thousand without a word; a trailing If-Match would be gone. */
 const MAX_RAW_HEADERS = 2000
 
-/** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
+/** Fields that may be sent once only: recipients differ about which of two counts (RFC 9110 §5.3). */
 const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
 
 /**
@@ -92,7 +92,7 @@ interface Fallthrough {
   readonly onlyMount: string | undefined
 }
 
-/** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
+/** Reads the target and finds its route. Without a route, the request goes on to the host, if there is one. */
 export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: Fallthrough): Step<ResourceExchange> {
   return function findRoute(exchange) {
     const { place } = exchange

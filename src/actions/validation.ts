@@ -150,12 +150,12 @@ interface Stripped {
 
 function checkStripped({ all, unsafe }: Stripped, unknown: 'strip' | 'refuse'): void {
   if (unknown === 'refuse' && all.length > 0) {
-    throw invalid(all.map((pointer) => ({ pointer, detail: 'This member is not known.' })))
+    throw invalid(all.map((pointer) => ({ pointer, detail: 'This property is not known.' })))
   }
   // Accepted with a part missing would be worse than refused.
   if (unsafe.length === 0) return
   throw new HttpError(400, 'ERR_MALFORMED_BODY', {
-    detail: 'The content has a member of a name that cannot be stored here.',
+    detail: 'The content has a property whose name cannot be stored.',
     errors: unsafe.map((pointer) => ({ pointer, detail: 'This name cannot be stored.' })),
   })
 }

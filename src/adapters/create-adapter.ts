@@ -16,7 +16,7 @@ import { isFieldValue, mergeVary } from '../protocol/field-value.ts'
 /** Response fields by name. */
 export type HostFields = ReadonlyMap<string, string | readonly string[]>
 
-/** An answer that is at hand, for a host to send. */
+/** A complete response, for a host to send. */
 export interface HostAnswer {
   readonly status: number
   /** By name; a field that is sent in several lines, as WWW-Authenticate may be, has a list. None of the host is among them. */
@@ -41,25 +41,25 @@ export interface AdapterOptions<Context, Result> {
   /** Its response. */
   readonly response: (context: Context) => AnyResponse
   /**
-   * Tells the host that the answer is written to the response of Node, not by the host. Called before it is written; the
+   * Tells the host that the response of Node is written directly, not by the host. Called before it is written; the
    * fields that the host keeps elsewhere have to be set on the response here.
-   * @param status the status of the answer; 0 when the client has left
+   * @param status the status of the response; 0 when the client has left
    */
   readonly release: (context: Context, status: number) => Result
   /**
-   * Sends an answer through the host, so that what the host runs afterwards sees it. Streams, content above
-   * 1 MiB (HTTP/2: 16 KiB), and answers to a request whose content is still arriving are written to the response of Node
-   * even so. Default: every answer is written to it.
+   * Sends a response through the host, so that what the host runs afterwards sees it. Streams, content above
+   * 1 MiB (HTTP/2: 16 KiB), and responses to a request whose content is still arriving are written to the response of Node
+   * even so. Default: every response is written to it.
    */
   readonly answer?: (context: Context, answer: HostAnswer) => Result
-  /** The reverse of `release`, for an answer that could not be begun; without it such a failure is answered 500. */
+  /** The reverse of `release`, for a response that could not be begun; without it such a failure is answered 500. */
   readonly takeBack?: (context: Context) => void
-  /** Fails the request with an unexpected error. Default: the error is thrown. @param fields are to be on the answer */
+  /** Fails the request with an unexpected error. Default: the error is thrown. @param fields are to be on the response */
   readonly fail?: (context: Context, error: unknown, fields: HostFields) => Result
-  /** A field of the answer that the host keeps elsewhere than on the response of Node. @param name in lower case */
+  /** A field of the response that the host keeps elsewhere than on the response of Node. @param name in lower case */
   readonly field?: (context: Context, name: string) => string | undefined
   /**
-   * Sets a field of the answer when `next` is done, where the host has not begun to send it by then: for a host that sets Vary
+   * Sets a field of the response when `next` is done, where the host has not begun to send it by then: for a host that sets Vary
    * anew, or keeps fields elsewhere. `auth` sets Cache-Control of the host before `next`, where that has to be `private`.
    * Default: none is set.
    */
@@ -125,8 +125,8 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
  * Makes an adapter: a function that makes middleware of a host from a service or a standalone middleware. Those for
  * Koa, Fastify and Hono are made by it.
  *
- * The host has to run on the requests and responses of Node. Hosts that call `(req, res, next)` need no adapter, and a
- * prefix is `mount`'s.
+ * The host has to run on the requests and responses of Node. Hosts that call `(req, res, next)` need no adapter. For a
+ * prefix use `mount`.
  * @returns a function of a handler, which throws a TypeError for anything else
  * @example
  * // hapi: server.ext('onRequest', (request, h) => serve({ request, h }, () => h.continue))

@@ -54,7 +54,7 @@ type Serve = (reply: FastifyReplyLike, next: () => void) => MaybePromise<void>
  * below, and run in `onRequest` (`bodyParse`: in `preParsing`, in the place of Fastify's parsers). With a `prefix`
  * they cover what is below it.
  *
- * Small answers go through the reply, so that `onSend` hooks see and may change them. Unexpected errors go to Fastify's error
+ * Small responses go through the reply, so that `onSend` hooks see and may change them. Unexpected errors go to Fastify's error
  * handler where the handler forwards them.
  * @throws TypeError for anything but a service or a standalone middleware, and for `methodOverride`, which Fastify's
  *   router does not wait for; when registered, for a prefix of anything but plain segments and `:names`

@@ -26,6 +26,7 @@ export interface HonoContext {
 /** Hono middleware. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
+/** Options of `honoMiddleware`. */
 export interface HonoOptions {
   /**
    * Where the middleware is mounted, such as `/api` for `app.use('/api/*', ...)`: the whole path, that of applications around
@@ -71,7 +72,7 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
 /**
  * Makes Hono middleware of a service or a standalone middleware, for Hono on `@hono/node-server`.
  *
- * Small answers are the Response that Hono gives to the middleware around, as for any route; streams, and answers to content
+ * Small responses are the Response that Hono gives to the middleware around, as for any route; streams, and responses to content
  * that is still arriving, are written to the response of `node:http`, and the middleware around sees their status. Requests that
  * the service has no resource for go on to the next middleware.
  * @throws TypeError for anything but a service or a standalone middleware, for `methodOverride`, which Hono's router

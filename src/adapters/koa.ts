@@ -21,6 +21,7 @@ export interface KoaContext {
 /** Koa middleware. */
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => unknown
 
+/** Options of `koaMiddleware`. */
 export interface KoaOptions {
   /**
    * A path prefix, with every spelling of it, as `mount` takes one: `koa-mount` knows one spelling only, and a guard behind
@@ -50,12 +51,12 @@ const adapt = createAdapter<KoaContext, unknown>({
 /**
  * Makes Koa middleware of a service or a standalone middleware.
  *
- * Small answers go through the context, so that other middleware can see and change them; streams, and answers to
+ * Small responses go through the context, so that other middleware can see and change them; streams, and responses to
  * content that is still arriving, are written directly. Unexpected errors are thrown to Koa where the handler forwards
  * them.
  * @throws TypeError for anything but a service or a standalone middleware, and for a prefix that could never match
  * @example
- * app.use(mount('/api', koaMiddleware(service)))
+ * app.use(koaMiddleware(service, { prefix: '/api' }))
  */
 export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMiddleware {
   checkHandler('koaMiddleware', handler)

@@ -63,7 +63,7 @@ export function placeHandler(handler: Handler, locate: (place: Place) => Place |
  */
 export function checkPrefix(owner: string, prefix: unknown, option?: string): string {
   const subject = option === undefined ? `${owner} takes a prefix` : `${owner} takes as ${option}: a path`
-  if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) {
+  if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*{}\s][^/?#*{}\s]*))*$/.test(prefix)) {
     // Dot segments, backslashes, and what is not ASCII are in no request target that the prefix could begin.
     if (parseRequestTarget(prefix || '/') !== undefined) return prefix
     throw new TypeError(`${subject} as it is sent, with escapes and without dot segments, not ${quoteValue(prefix)}.`)
@@ -96,6 +96,7 @@ export function readPrefix(owner: string, options: PrefixOptions): unknown {
 /** A server of `node:http`, `node:https` or `node:http2`. */
 export type AnyServer = Server | Http2Server
 
+/** Options of `attach`. */
 export interface AttachOptions {
   /**
    * Path prefix below which requests go straight to the service, without passing through the host's own listeners:

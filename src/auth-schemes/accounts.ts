@@ -57,6 +57,11 @@ export function indexAccounts<Secret>(
   return index
 }
 
+/** Whether a secret is a hash of a password, by `hashPassword`, bcrypt or Argon2, and not the password. */
+export function isPasswordHash(secret: string): boolean {
+  return /^\$(?:scrypt|2[abxy]?|argon2[a-z]*)\$/.test(secret)
+}
+
 /** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
 export interface Throttle {
   /**
@@ -66,7 +71,7 @@ export interface Throttle {
   check(user: string, request: RequestView): MaybePromise<number | undefined>
   /**
    * Called with the outcome, and waited for.
-   * @returns milliseconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one;
+   * @returns milliseconds to wait, where others guessed too often meanwhile: the response is 429, even to a right password;
    * else nothing
    */
   report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): MaybePromise<number | undefined | void>
@@ -111,6 +116,7 @@ function goOn<Result>(wait: number | null | undefined | void, next: () => MaybeP
   throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers })
 }
 
+/** Options of `attemptLimit`. */
 export interface AttemptLimitOptions {
   /** Wrong passwords that are answered 401; further attempts are 429. Default: 10. */
   readonly failures?: number

@@ -2,13 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
+import { ACCOUNTS, describeValue, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import {
   digestText,
   indexAccounts,
+  isPasswordHash,
   normalizeText,
   passThrottle,
   reportAttempt,
@@ -32,6 +33,7 @@ import {
  */
 export type PasswordVerifier = (user: string, password: string, request: RequestView) => MaybePromise<Verdict>
 
+/** Options of `basic`. It needs either `accounts` or `verify`. */
 export interface BasicOptions {
   /** What the client shows when it asks for a password; printable ASCII. Default: `Resources`. */
   readonly realm?: string
@@ -65,7 +67,7 @@ const WRONG: AuthResult = { outcome: 'rejected', reason: 'wrong user or password
 
 /**
  * The Basic scheme (RFC 7617): user name and password, in UTF-8.
- * @throws TypeError unless there is exactly one of `verify` and `accounts`
+ * @throws TypeError unless there is exactly one of `verify` and `accounts`, and for a hash that `hashPassword` did not make
  * @example
  * auth({ schemes: [basic({ accounts: { ada: await hashPassword('correct horse') } })] })
  */
@@ -130,16 +132,22 @@ export function parseBasicCredentials(value: string): { user: string; password: 
 
 function createAccountVerifier(accounts: Readonly<Record<string, string>>): PasswordVerifier {
   const entries = Object.entries(accounts)
-  const hashed = entries.filter(([, secret]) => String(secret).startsWith('$scrypt$'))
   for (const [user, secret] of entries) {
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)
-    if (typeof secret !== 'string') throw new TypeError(`The account "${user}" has no password.`)
+    if (typeof secret !== 'string') {
+      throw new TypeError(`The account "${user}" takes a password as text, not ${describeValue(secret)}.`)
+    }
+    // As a password, a hash of another kind would let in a client that has stolen it.
+    if (isPasswordHash(secret) && parsePasswordHash(secret) === undefined) {
+      throw new TypeError(
+        `The account "${user}" has a hash that hashPassword did not make: compare such hashes in "verify".`,
+      )
+    }
   }
+  const hashed = entries.filter(([, secret]) => isPasswordHash(secret))
   if (hashed.length === 0) return createPlainVerifier(entries)
-  if (hashed.length < entries.length || hashed.some(([, secret]) => parsePasswordHash(secret) === undefined)) {
-    // The time an answer takes would tell which accounts are hashed, and so which exist.
-    throw new TypeError('"accounts" mixes hashes with passwords, or has a hash that is malformed.')
-  }
+  // The time an answer takes would tell which accounts are hashed, and so which exist.
+  if (hashed.length < entries.length) throw new TypeError('"accounts" mixes hashes with passwords: hash all of them.')
   return createHashVerifier(entries)
 }
 

@@ -27,6 +27,7 @@ export interface TokenVerifier {
 /** Decides about an opaque token, for instance by introspection (RFC 7662). Throw an HttpError 503 while it cannot. */
 export type OpaqueTokenVerifier = (token: string, request: RequestView) => MaybePromise<Verdict>
 
+/** Options of `bearer`. */
 export interface BearerOptions {
   /** The realm of the challenges (RFC 9110 §11.5); printable ASCII. Default: `Resources`. */
   readonly realm?: string
@@ -54,21 +55,21 @@ const OPTIONS = {
   metadata: CHECKED_LATER,
 } satisfies OptionTable<BearerOptions>
 
-/** Longer tokens are not looked at: parsing is work that anybody could ask for. */
+/** Longer tokens are refused unparsed: parsing costs time that clients without a right could cause. */
 const MAX_LENGTH = 8192
 const CACHE_SIZE = 10_000
 
 /**
  * The Bearer scheme (RFC 6750): tokens in the Authorization field, and nowhere else.
  * @param verifier made by `jwt`, or a function for opaque tokens
- * @throws TypeError for options that do not exist
+ * @throws TypeError for anything else, and for options that do not exist
  * @example
  * auth({ schemes: [bearer(jwt({ jwks, issuer, audience, algorithms: ['RS256'] }))] })
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
   const { realm, scope, cacheLifetime, metadata } = resolveOptions('bearer', options, OPTIONS)
   if (typeof verifier !== 'function' && typeof verifier?.verifyToken !== 'function') {
-    throw new TypeError('bearer takes a verifier: jwt(...), or a function.')
+    throw new TypeError(`bearer takes a verifier, jwt(...) or a function, not ${describeValue(verifier)}.`)
   }
   if (typeof verifier !== 'function' && cacheLifetime > 0) {
     throw new TypeError('"cacheLifetime" is for opaque tokens: jwt has a cache of its own, with a "cacheSize".')

@@ -5,7 +5,7 @@ import { describeValue } from '../core/option-values.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
-import { indexAccounts, type NamedAccount, normalizeText } from './accounts.ts'
+import { indexAccounts, isPasswordHash, type NamedAccount, normalizeText } from './accounts.ts'
 
 /** A hash of the Digest scheme (RFC 7616 §6.1). MD5 only for clients that know nothing else. */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
@@ -84,22 +84,17 @@ export function findByFunction(
   return (user, request) =>
     andThen(findSecret(user, request), (secret) => {
       if (secret === undefined || secret === null) return undefined
-      // As a wrong password every client would be refused, and the operator would hear nothing.
+      // Taken for a wrong password, it would refuse every client without a report.
       const isSecret =
         typeof secret === 'object'
           ? DIGEST_ALGORITHMS.some((name) => readHash(secret, name) !== undefined)
-          : typeof secret === 'string' && !isHashed(secret)
+          : typeof secret === 'string' && !isPasswordHash(secret)
       if (isSecret) return { name: user, secret }
       throw new TypeError(
         'findSecret of digest returns a password as text, what hashDigestSecret made of one, or undefined for no user; ' +
-          `it gave ${isHashed(secret) ? 'a hash that hashPassword made' : describeValue(secret)}.`,
+          `it gave ${typeof secret === 'string' ? 'a hash of another kind' : describeValue(secret)}.`,
       )
     })
-}
-
-/** Whether a secret is a hash for Basic, with which no user could log in by Digest. */
-function isHashed(secret: unknown): boolean {
-  return typeof secret === 'string' && secret.startsWith('$scrypt$')
 }
 
 /** Finds accounts in a table. @throws TypeError for an account that cannot log in by each algorithm */
@@ -111,8 +106,8 @@ export function findInTable(
   for (const [user, secret] of entries) {
     // Colons separate what is hashed: two accounts could have one hash.
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
-    if (isHashed(secret)) {
-      throw new TypeError(`The account "${user}" has a hash that hashPassword made: Digest needs hashDigestSecret.`)
+    if (typeof secret === 'string' && isPasswordHash(secret)) {
+      throw new TypeError(`The account "${user}" has a hash of another kind: Digest needs hashDigestSecret.`)
     }
     const isComplete =
       typeof secret === 'string' ||

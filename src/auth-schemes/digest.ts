@@ -30,6 +30,7 @@ import {
   type Verdict,
 } from './scheme.ts'
 
+/** Options of `digest`. It needs either `accounts` or `findSecret`. */
 export interface DigestOptions {
   /** What the client shows when it asks for a password, and hashes with it; printable ASCII. Default: `Resources`. */
   readonly realm?: string

@@ -9,6 +9,7 @@ import { ALGORITHMS, isKeyFor, type KeyInput, readKeys, type VerificationKey } f
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
+/** Options of `jwt`. It needs `issuer`, `audience`, and either `keys` or `jwks`. */
 export interface JwtOptions {
   /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret: 32 for HS256, 48 for HS384, 64 for HS512. */
   readonly keys?: KeyInput | readonly KeyInput[]

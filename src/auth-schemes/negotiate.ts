@@ -25,6 +25,7 @@ export interface Negotiation {
 /** Begins a negotiation; `kerberosAcceptor` makes one. */
 export type NegotiateAcceptor = () => MaybePromise<Negotiation>
 
+/** Options of `negotiate`. It needs `acceptor`. */
 export interface NegotiateOptions {
   /** Verifies the tokens: `kerberosAcceptor()`, or a function of your own. */
   readonly acceptor: NegotiateAcceptor
@@ -132,6 +133,7 @@ interface KerberosServer {
   step(token: string): Promise<unknown>
 }
 
+/** Options of `kerberosAcceptor`. */
 export interface KerberosAcceptorOptions {
   /** The service that tickets are for: `HTTP` for any of this machine's names, or `HTTP@host`. Default: `HTTP`. */
   readonly service?: string

@@ -44,6 +44,7 @@ function upTo(most: number): ValueRule {
 /**
  * Hashes a password with scrypt (RFC 7914) for keeping: `$scrypt$ln=15,r=8,p=3$salt$hash`. The default takes 32 MiB
  * and some tenths of a second.
+ * @param cost see {@link PasswordCost}
  * @throws HttpError 503 when too many hashes are waiting
  * @throws TypeError for a cost that is out of bounds: {@link verifyPassword} refuses such a hash as well
  * @example
@@ -110,7 +111,9 @@ export async function verifyLikeStranger(password: string, hash: string | undefi
 
 async function isPasswordOf(password: string, hash: string): Promise<boolean> {
   const parsed = parsePasswordHash(hash)
-  if (parsed === undefined) throw new TypeError('This is not a password hash.')
+  if (parsed === undefined) {
+    throw new TypeError(`verifyPassword takes as hash: what hashPassword returned, not ${describeValue(hash)}.`)
+  }
   return timingSafeEqual(await deriveKey(password, parsed), parsed.key)
 }
 

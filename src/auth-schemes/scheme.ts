@@ -20,7 +20,7 @@ export type AuthResult =
    */
   | { readonly outcome: 'rejected'; readonly reason: string; readonly challenges?: readonly string[] }
 
-/** An authentication scheme (RFC 9110 §11.1): one file each, one entry in an options list. */
+/** An authentication scheme (RFC 9110 §11.1), for the option `schemes`: `basic`, `bearer`, `digest`, `negotiate`, or one of your own. */
 export interface AuthScheme {
   /** The name in the Authorization field, compared case-insensitively: `Basic`. */
   readonly name: string
@@ -30,8 +30,8 @@ export interface AuthScheme {
    */
   readonly isAmbient?: boolean
   /**
-   * Whether every answer is marked `private`, whatever `cacheControl` says: for credentials of a connection. Default:
-   * false, because shared caches leave answers to requests with Authorization alone (RFC 9111 §3.5).
+   * Whether every response is marked `private`, whatever `cacheControl` says: for credentials of a connection. Default:
+   * false, because shared caches leave responses to requests with Authorization alone (RFC 9111 §3.5).
    */
   readonly isPrivate?: boolean
   /** The metadata of the resource that the scheme guards (RFC 9728), to be served at its well-known URI. Default: none. */
@@ -41,7 +41,7 @@ export interface AuthScheme {
   /**
    * Verifies credentials.
    * @param value what follows the scheme name in Authorization
-   * @throws HttpError for answers other than 401: 403 insufficient_scope, 429, 503 while keys cannot be fetched
+   * @throws HttpError for responses other than 401: 403 insufficient_scope, 429, 503 while keys cannot be fetched
    */
   authenticate(value: string, exchange: Exchange): MaybePromise<AuthResult>
   /**

@@ -1,4 +1,5 @@
 import { createPublicKey, KeyObject, type webcrypto } from 'node:crypto'
+import { describeValue } from '../core/option-values.ts'
 
 /** The public members of a JSON Web Key (RFC 7517). */
 export type PublicJwk = Readonly<Record<string, string>>
@@ -71,7 +72,10 @@ export function readKeys(input: KeyInput | readonly KeyInput[]): readonly Verifi
 
 function readKey(input: KeyInput): readonly VerificationKey[] {
   if (typeof input !== 'object' || input === null) {
-    throw new TypeError('"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret.')
+    const bytes = typeof input === 'string' ? ': Buffer.from(secret) gives the bytes' : ''
+    throw new TypeError(
+      `"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not ${describeValue(input)}${bytes}.`,
+    )
   }
   if (input instanceof Uint8Array) return [readSecret(input)]
   if (input instanceof KeyObject) return [readKeyObject(input)]

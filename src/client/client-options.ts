@@ -18,6 +18,7 @@ type KeyedPaths<Resources> = Resources extends AnyResources
         : never
     }[keyof Paths<Resources>]
 
+/** Options of `createResourceClient`. */
 export interface ResourceClientOptions<Resources = AnyResources> {
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch

@@ -34,7 +34,7 @@ export type DocumentChange<Resources, Path extends string> = (
  * `read('/users/{id}', { id: 42 })`.
  *
  * Results are distinguished by `ok` and `status`. A refusal that the protocol foresees is a result. Anything else throws a
- * `ResponseError`: no answer, an unexpected status, content that is not JSON. An abort throws the reason of the signal.
+ * `ResponseError`: no response, an unexpected status, content that is not JSON. An abort throws the reason of the signal.
  */
 export interface ResourceClient<Resources extends ClientDefinitions | AnyResources = AnyResources> {
   /** Reads a JSON document, with the tag of its state. What has not changed is not transferred again (304). */
@@ -50,7 +50,7 @@ export interface ResourceClient<Resources extends ClientDefinitions | AnyResourc
   ): List<ListedItem<At<Resources, Path>>>
 
   /**
-   * Creates an item under an Idempotency-Key. When no answer comes, a second attempt is made only where the server is
+   * Creates an item under an Idempotency-Key. When no response comes, a second attempt is made only where the server is
    * known to keep keys: see `repeat`. Otherwise it throws, since the item may exist.
    */
   create<Path extends PathsWith<Resources, 'POST', 'collection', 'json' | 'raw'>>(

@@ -5,6 +5,7 @@ import { type Failure, type ResourceHandle, ResponseError, type Success } from '
 import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
 import { CHANGING, type Match } from './write.ts'
 
+/** Options of `download`. */
 export interface DownloadOptions extends RequestOptions {
   /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
   readonly resume?: { readonly offset: number; readonly entityTag: string }
@@ -156,7 +157,7 @@ function continues(answer: Answer, from: DownloadOptions['resume']): boolean | u
   return from && reader && [0, from.offset].includes(rangeOf(answer)[0]) && headers.get('etag') === from.entityTag
 }
 
-/** Which content a target has, whatever the signature of its address. */
+/** Identifies the content of a response: status, address without its signature, tag. */
 function identify({ status, target, headers }: Answer): string {
   return [status, target?.split('?')[0], headers.get('etag')].join()
 }
@@ -172,6 +173,7 @@ function failure(url: string, message: string, cause?: unknown): ResponseError {
   return new ResponseError(0, undefined, `${message} (${url})`, { cause })
 }
 
+/** Options of `upload`. */
 export interface UploadOptions extends RequestOptions {
   /** The media type of the content. Default: that of the Blob, or `application/octet-stream`. */
   readonly contentType?: string
@@ -181,7 +183,7 @@ export interface UploadOptions extends RequestOptions {
   readonly timeout?: number | undefined
 }
 
-/** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
+/** Content that can be sent again where a response is lost; a file of Node: `await openAsBlob(path)`. */
 export type UploadContent = Blob | Uint8Array | string
 
 export type UploadResult<Path extends string> =

@@ -7,6 +7,7 @@ import type { ChangeConflict, Conflict, Failure, ResourceDocument, Success } fro
 import { pause, type RequestOptions, untilAborted } from './transport.ts'
 import { CHANGING } from './write.ts'
 
+/** Options of `edit`. */
 export interface EditOptions extends RequestOptions {
   /**
    * What happens to a change by a function when others were faster. `'rerun'`: the function is called with their

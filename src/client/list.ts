@@ -5,6 +5,7 @@ import { type Call, getJson } from './read.ts'
 import { expectSuccess, type Failure, type Success } from './results.ts'
 import type { RequestOptions } from './transport.ts'
 
+/** Options of `list`. */
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {
   /**
    * Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. A list stands for any of its values; `undefined`

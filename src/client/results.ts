@@ -89,7 +89,7 @@ export function expectSuccess<Result extends { readonly ok: boolean }>(
 /** The error for a response that is not among the results of a request, and for no response. */
 export class ResponseError extends Error {
   override readonly name: string = 'ResponseError'
-  /** 0 where no answer came. */
+  /** 0 where no response came. */
   declare readonly status: number
   /** The problem document (RFC 9457), where the server sent one. */
   declare readonly problem: JsonValue | undefined

@@ -123,13 +123,14 @@ async function isGone(call: Call, { status }: Answer): Promise<boolean> {
   return isAbsent(status) || (status === 412 && isAbsent((await call.send(call, { method: 'HEAD' })).status))
 }
 
+/** Options of `create`. */
 export interface CreateOptions extends RequestOptions {
   /** The media type of content that is not JSON. Default: that of the Blob. */
   readonly contentType?: string
   /** The Idempotency-Key. Default: a random one. */
   readonly key?: string
   /**
-   * Whether to send the request again under the same key when no answer comes. Only a server that keeps keys creates
+   * Whether to send the request again under the same key when no response comes. Only a server that keeps keys creates
    * once; any other creates a second item. Default: true for the collections that `keyed` names.
    */
   readonly repeat?: boolean

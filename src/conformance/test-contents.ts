@@ -16,6 +16,7 @@ export interface ContentsFixture {
   readonly close?: () => MaybePromise<void>
 }
 
+/** Options of `testContents`. */
 export interface TestContentsOptions extends Partial<TestRunner> {
   /**
    * The largest content of the cases, in bytes, 2 000 000 or more: above the size from which a service takes content in

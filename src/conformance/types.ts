@@ -11,7 +11,7 @@ export interface StoreFixture {
    */
   readonly reopen?: () => MaybePromise<ResourceStore>
   /**
-   * Ends `store` as a power cut would: without a call, and it answers no call any more. The data are opened with
+   * Ends `store` as a power cut would: without a call, and it serves no call any more. The data are opened with
    * `reopen` afterwards. Left out, the cases for crashes just leave `store` alone.
    */
   readonly crash?: () => MaybePromise<void>
@@ -49,6 +49,7 @@ export interface StoreCapabilities {
 
 export type Capability = keyof StoreCapabilities
 
+/** Options of `testStore`: what the store can do, and the functions of the runner. */
 export interface TestStoreOptions extends StoreCapabilities, Partial<TestRunner> {
   /** The collection in which the cases work. Default `/things`. */
   readonly collection?: string

@@ -12,6 +12,7 @@ import { type ContentStore, checkKey, createGoneError, type ListedContent } from
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
+/** Options of `fileContents`. It needs `directory`. */
 export interface FileContentsOptions {
   /**
    * The directory that holds the files, on a file system that all processes of the store share. Made when it is missing.

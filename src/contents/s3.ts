@@ -21,6 +21,7 @@ import { type ContentStore, checkKey, createGoneError, type ListedContent } from
 export type { S3Credentials } from './s3/client.ts'
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
+/** Options of `s3Contents`. It needs `endpoint`, `region`, `bucket` and `credentials`. */
 export interface S3ContentsOptions {
   /** The address of the service, such as `https://s3.eu-central-1.amazonaws.com`. Buckets are addressed by path. Required. */
   readonly endpoint: string

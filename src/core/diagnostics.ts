@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts'
 import type { LogEntry } from './operator-log.ts'
 
 /**
- * One event a request, on the channel `http-resource-service:request`, when the answer has been decided. Its texts are safe
+ * One event a request, on the channel `http-resource-service:request`, when the response has been decided. Its texts are safe
  * to log: characters that are not plainly visible are escaped.
  */
 export interface RequestEvent {
@@ -21,7 +21,7 @@ export interface RequestEvent {
   readonly status: number
   /** The steps that were taken, in order, each with what it found: `evaluateConditions: If-Match failed`. */
   readonly steps: readonly string[]
-  /** The last of them: why the answer is what it is. It may have text of the client: no label of a metric. */
+  /** The last of them: why the response is what it is. It may have text of the client: no label of a metric. */
   readonly reason: string
   /** Milliseconds from the arrival of the request to the decision. */
   readonly duration: number

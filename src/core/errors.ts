@@ -69,11 +69,12 @@ export interface ParameterError {
 /** Header fields by name; a list of values is sent as one field line each. */
 export type ErrorHeaders = Readonly<Record<string, string | readonly string[]>>
 
+/** Options of an `HttpError`: what the client gets beside the status and the code. */
 export interface HttpErrorOptions {
   /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
   readonly detail?: string
   /**
-   * Header fields of the answer: name and value, or name and list of values where the field is sent more than once.
+   * Header fields of the response: name and value, or name and list of values where the field is sent more than once.
    * Content-Length and others that describe its content are not sent, nor is Content-Type without a `formatError`.
    */
   readonly headers?: ErrorHeaders
@@ -100,25 +101,33 @@ const BRAND = Symbol.for('http-resource-service.HttpError')
  * The failure of one request. Throw it from any hook or store to choose the response (RFC 9457).
  *
  * Express and Koa understand it too: it has `status`, `statusCode`, `expose` and `headers`.
+ * @example throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The order has been shipped.' })
  */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError'
+  /** The status of the response, 400 to 599. */
   readonly status: number
+  /** The stable name of the failure. */
   readonly code: HttpErrorCode
+  /** Whether `title`, `detail`, `errors` and `extensions` are sent: by default below 500. */
   readonly expose: boolean
+  /** What helps the client, in a sentence. */
   readonly detail: string | undefined
-  /** Header fields of the answer, as the error handlers of Express and Koa read them. */
+  /** Header fields of the response, as the error handlers of Express and Koa read them. */
   readonly headers: ErrorHeaders
+  /** Faults in the content, or in the query. */
   readonly errors: readonly (ContentError | ParameterError)[] | undefined
   /** The URI of the kind of problem (RFC 9457 §3.1.1). */
   readonly type: string
   /** What the kind of problem is in a few words (RFC 9457 §3.1.3): as it was passed, or the phrase of the status. */
   readonly title: string
+  /** Further members of the problem document (RFC 9457 §3.2). */
   readonly extensions: Readonly<Record<string, unknown>> | undefined
 
   /**
    * @param status 400 to 599
-   * @param code a stable name of the failure
+   * @param code a stable name of the failure; one of your own begins with `ERR_`
+   * @param given see {@link HttpErrorOptions}
    * @throws TypeError for anything else: it would be sent as it is
    */
   constructor(status: number, code: HttpErrorCode, given?: HttpErrorOptions) {
@@ -162,7 +171,7 @@ export function malformedField(detail: string): HttpError {
   return new HttpError(400, 'ERR_MALFORMED_FIELD', { detail })
 }
 
-/** Whether a status is one of an error. */
+/** Whether a status is that of an error: an integer from 400 to 599. */
 export function isErrorStatus(status: unknown): boolean {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 }

@@ -45,7 +45,7 @@ export class Exchange implements RequestView {
   principal: Principal | undefined = undefined
   /** Whether browsers attach the credentials of the principal by themselves. */
   isAmbient = false
-  /** What caches may do with the answer, by where the principal came from. */
+  /** What caches may do with the response, by where the principal came from. */
   sharing: Sharing = 'public'
   /** Cache-Control that a middleware has put on the host's response as a default, for a route that says nothing. */
   usualCacheControl: string | undefined = undefined
@@ -58,7 +58,7 @@ export class Exchange implements RequestView {
   vary = ''
   /** Whether the host takes unmatched requests. */
   canPass = false
-  /** Whether the host had sent the head of an answer when it passed the request on. */
+  /** Whether the host had sent the head of a response when it passed the request on. */
   isBegun = false
   /** Whether the request may have content: over HTTP/1 a field announces it (RFC 9112 §6.3). */
   mayHaveContent = false
@@ -68,7 +68,7 @@ export class Exchange implements RequestView {
   contentLength: number | undefined | null = null
   /** Compares the content with the digests that the request states, while it is read. */
   verifier: ContentVerifier | undefined = undefined
-  /** Whether a middleware adds the digests that the request wants to its answer. */
+  /** Whether a middleware adds the digests that the request wants to its response. */
   answersDigests = false
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000
@@ -154,7 +154,7 @@ export class Exchange implements RequestView {
   }
 
   /**
-   * Whether the answer to a write tells of the current state, as the answer to a GET would: who may not read must not
+   * Whether the response to a write shows the current state, as that to a GET would: a client that may not read must not
    * get it.
    */
   get revealsState(): boolean {
@@ -199,12 +199,12 @@ export class Exchange implements RequestView {
     return this.isHttp2 ? streamOf(this).destroyed : this.res.destroyed || this.req.socket.destroyed
   }
 
-  /** Whether the whole answer has left. */
+  /** Whether the whole response has been sent. */
   get isSent(): boolean {
     return this.isHttp2 ? this.res.writableEnded : this.res.writableFinished
   }
 
-  /** Whether the client has left before the whole answer was sent. */
+  /** Whether the client has left before the whole response was sent. */
   get hasLeft(): boolean {
     return this.isClosed && !this.isSent
   }
@@ -224,7 +224,7 @@ export class Exchange implements RequestView {
     return stop
   }
 
-  /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
+  /** Ends the exchange so that the client sees that the response is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
   breakOff(): void {
     if (this.isHttp2) streamOf(this).close(INTERNAL_ERROR)
     else this.res.destroy()

@@ -24,7 +24,7 @@ export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<
 
 /**
  * The decision about a request. `undefined`: the request goes on to the host. `'gone'`: nothing is to be sent any more;
- * the client has left, or has its answer.
+ * the client has left, or has its response.
  */
 export type Decision = Reply | 'gone' | undefined
 

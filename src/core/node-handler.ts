@@ -15,7 +15,7 @@ import { watchConnection, watchStream } from './stalled-reader.ts'
 import { passOnPending, removeFields } from './write-head.ts'
 import { writeReply } from './write-reply.ts'
 
-/** Not a reply: the request is the host's. What the host does with it is its own affair. */
+/** Not a reply: the request goes on to the host. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
 export interface HandlerOptions<E extends Exchange> extends ErrorOptions {

@@ -8,6 +8,8 @@ export interface ValueRule {
   readonly text: string
   /** Whether the option must be there. */
   readonly isRequired?: boolean
+  /** Says what the value is instead. Left out: its kind alone, since the value may be a secret. */
+  readonly describe?: (value: unknown) => string
 }
 
 /** The rule of an option that has a default: its value where it is left out. */
@@ -20,11 +22,15 @@ export function checkValues(owner: string, options: object, rules: Readonly<Reco
   for (const [name, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(options, name) ? (options as Readonly<Record<string, unknown>>)[name] : undefined
     if (value === undefined ? !Object.hasOwn(rule, 'isRequired') : rule.accepts(value)) continue
-    const kind = describeValue(value)
+    const kind = describeWrong(rule, value)
     // Some member of it is wrong, which its kind does not say.
     const found = kind === 'an object' || kind === 'a list' ? '' : `; it is ${kind}`
     throw new TypeError(`${owner} takes as ${name}: ${rule.text}${found}.`)
   }
+}
+
+function describeWrong(rule: ValueRule, value: unknown): string {
+  return rule.describe === undefined ? describeValue(value) : rule.describe(value)
 }
 
 /** The rule of an option that must be there. */
@@ -78,12 +84,17 @@ export const MEMBERS: ValueRule = writtenAs(recordOf(CHECKED_LATER), 'an object 
 
 export function oneOf(...values: readonly string[]): ValueRule {
   const text = values.map((value) => `'${value}'`).join(', ')
-  return { accepts: (value) => values.includes(value as string), text: values.length === 1 ? text : `one of ${text}` }
+  return {
+    accepts: (value) => values.includes(value as string),
+    text: values.length === 1 ? text : `one of ${text}`,
+    describe: quoteValue,
+  }
 }
 
 export function either(...rules: readonly ValueRule[]): ValueRule {
   const text = rules.map((rule) => rule.text).join(', or ')
-  return { accepts: (value) => rules.some((rule) => rule.accepts(value)), text }
+  const { describe } = rules.find((rule) => rule.describe !== undefined) ?? {}
+  return { accepts: (value) => rules.some((rule) => rule.accepts(value)), text, ...(describe && { describe }) }
 }
 
 /** Whether changes need a condition (RFC 6585 §3). */
@@ -94,6 +105,10 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
   return {
     accepts: (value) => Array.isArray(value) && value.length >= least && value.every((item) => rule.accepts(item)),
     text: `a list${least > 0 ? ' that is not empty' : ''}, each member ${rule.text}`,
+    describe: (value) => {
+      const index = Array.isArray(value) ? value.findIndex((item) => !rule.accepts(item)) : -1
+      return index === -1 ? describeValue(value) : `a list with ${describeWrong(rule, (value as unknown[])[index])}`
+    },
   }
 }
 

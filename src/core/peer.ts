@@ -3,6 +3,7 @@ import { BlockList, isIP, isIPv4, Socket } from 'node:net'
 import { parseForwarded } from '../protocol/forwarded.ts'
 import type { Exchange } from './exchange.ts'
 import { atOnce } from './maybe-promise.ts'
+import { describeValue } from './option-values.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -40,7 +41,7 @@ function isInList(list: BlockList, address: string): boolean {
 }
 
 /**
- * The proxies in front of us: addresses and CIDR blocks of IPv4 and IPv6; `loopback` for this machine, Unix sockets
+ * The proxies in front of the server: addresses and CIDR blocks of IPv4 and IPv6; `loopback` for this machine, Unix sockets
  * included; or a function that decides by address (`undefined` for a Unix socket).
  */
 export type TrustProxy = string | readonly string[] | ((address: string | undefined) => boolean)
@@ -51,7 +52,9 @@ export function createProxyTrust(trust: TrustProxy | undefined): (peer: Peer) =>
   if (typeof trust === 'function') return ({ address }) => atOnce(trust(address)) === true
   const entries = typeof trust === 'string' ? [trust] : trust
   if (!Array.isArray(entries)) {
-    throw new TypeError('"trustProxy" names the proxies: addresses, CIDR blocks, "loopback", or a function.')
+    throw new TypeError(
+      `"trustProxy" names the proxies: addresses, CIDR blocks, "loopback", or a function; it is ${describeValue(trust)}.`,
+    )
   }
   const list = new BlockList()
   let trustsLocal = false

@@ -195,7 +195,7 @@ export function readTarget(exchange: Exchange): void {
   const isLeft = readings?.length !== 1 && leadsOut(readings)
   const isUnclear = !place.isClear || !hasKnownForm(target) || !hasWellFormedHost(exchange.req)
   if (isUnclear || readings === undefined || isLeft) {
-    throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The target of the request is malformed.' })
+    throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
   }
   exchange.path = path
   exchange.queryText = parsed?.query ?? target.slice(path.length + 1)

@@ -40,7 +40,7 @@ export function writeReply(exchange: Exchange, reply: Reply, onLateFailure: Erro
   if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, onLateFailure))
   if (body !== undefined && exchange.method !== 'HEAD') {
     const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
-    // Middleware that gathers what it is given has all of it at once.
+    // Middleware that gathers content gets all of it at once.
     const isInTwo = keepsLastByte(exchange, size) && !holdsBytes(exchange) && !hasUnreadBody(exchange)
     if (isInOnePiece(exchange, body)) return (isInTwo ? writeInTwo : writePiece)(exchange, reply, body)
     const source = sourceOf(exchange, body)

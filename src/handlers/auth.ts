@@ -18,6 +18,7 @@ import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from './
 
 export type { HostPrincipal, HostUser, RequireRule } from './authentication-options.ts'
 
+/** Options of `auth`. It needs `schemes` or `principal`. */
 export interface AuthOptions extends AuthenticationOptions {
   /**
    * Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a

@@ -29,6 +29,7 @@ export interface HostUser {
 /** Gives the user that the host has found; nothing for none. */
 export type HostPrincipal = (request: RequestView) => MaybePromise<HostUser | false | null | undefined>
 
+/** Who sends a request, and which requests need credentials: options of `auth`, and of a service as `auth`. */
 export interface AuthenticationOptions {
   /** In the order in which they are offered to the client. Default: none; then `principal` is needed. */
   readonly schemes?: readonly AuthScheme[]
@@ -121,8 +122,9 @@ function checkEachScheme(schemes: readonly AuthScheme[]): void {
       `auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate), not ${describeValue(scheme)}.${call}`,
     )
   }
-  const names = new Set(schemes.map((scheme) => scheme.name.toLowerCase()))
-  if (names.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
+  const names = schemes.map((scheme) => scheme.name.toLowerCase())
+  const second = names.findIndex((name, index) => names.indexOf(name) < index)
+  if (second !== -1) throw new TypeError(`auth has two schemes of the name ${schemes[second]!.name}: it takes one.`)
 }
 
 /** Decides whether a request needs credentials. */

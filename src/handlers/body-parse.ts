@@ -42,6 +42,7 @@ const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
 const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
 
+/** Options of `bodyParse`. */
 export interface BodyParseOptions {
   /** Kinds of content that are parsed. Default: all. */
   readonly accept?: readonly BodyKind[]
@@ -77,7 +78,7 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  * empty form, an empty string. Without a Content-Type an empty request goes on, and `req.body` is undefined. GET and HEAD
  * go on as they are, and so does content that a parser before has consumed.
  * Invalid content is answered here: 400, 408, 413, 415, 422. What is read later, multipart and raw
- * content, throws the same {@link HttpError}s while it is read; content that is not read is dropped once the answer is out.
+ * content, throws the same {@link HttpError}s while it is read; content that is not read is dropped once the response is sent.
  * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
  * @throws TypeError for an option that does not exist or makes no sense
  * @example

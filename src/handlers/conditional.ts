@@ -3,7 +3,7 @@ import { evaluateConditions, readConditions, requireCondition } from '../core/fi
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
-import { CLOCK, PRECONDITIONS, withDefault } from '../core/option-values.ts'
+import { CLOCK, describeValue, PRECONDITIONS, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading, readTarget } from '../core/place.ts'
 import type { Reply } from '../core/reply.ts'
@@ -20,6 +20,7 @@ import {
 
 export type { KnownState, KnownValidators } from './validators.ts'
 
+/** Options of `conditional`. */
 export interface ConditionalOptions {
   /**
    * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
@@ -57,7 +58,11 @@ export function conditional(
   state: (request: RequestView) => MaybePromise<KnownState | undefined>,
   options?: ConditionalOptions,
 ): Handler {
-  if (typeof state !== 'function') throw new TypeError('conditional takes a function that gives the validators.')
+  if (typeof state !== 'function') {
+    throw new TypeError(
+      `conditional takes a function that gives the validators, such as () => ({ entityTag }), not ${describeValue(state)}.`,
+    )
+  }
   const { preconditions, now } = resolveOptions('conditional', options, OPTIONS)
   return createHandler({
     role: 'guard',

@@ -30,6 +30,7 @@ import { isToken } from '../protocol/field-value.ts'
  */
 export type Origins = string | readonly string[] | ((origin: string) => MaybePromise<boolean>)
 
+/** Which other origins may use responses in a browser: options of `preflight`, and of a service as `cors`. */
 export interface CorsOptions {
   /** Which origins may read responses; see {@link Origins}. */
   readonly origins: Origins

@@ -7,6 +7,7 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { hasBody } from '../core/request-content.ts'
 import { CONTENT_METHODS, isSafeMethod } from '../protocol/request-line.ts'
 
+/** Options of `digestFields`. */
 export interface DigestFieldOptions {
   /**
    * Whether content needs a Content-Digest or Repr-Digest by sha-256 or sha-512; 400 with Want-Content-Digest otherwise.

@@ -55,12 +55,13 @@ export interface PatchedTarget<Target extends PatchTarget = PatchTarget> {
   readonly text: string
 }
 
-/** What has been stored. */
+/** What `write` has stored: the validators of the new state, which are sent with the response. */
 export interface PatchResult extends KnownValidators {
-  /** The document as stored, where that is another one than the patched. */
+  /** The stored document. Default: the patched one. */
   readonly document?: JsonValue
 }
 
+/** Options of `patch`. It needs `read` and `write`. */
 export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   /** Gives the current document and its validators; `undefined` when there is none, which is 404. */
   readonly read: (request: RequestView) => MaybePromise<Target | undefined>
@@ -168,7 +169,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       const reply = await attempt(exchange, parsed, await load(exchange))
       if (reply !== 'conflict') return reply
       if (attempts === MAX_ATTEMPTS) {
-        throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
+        throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Other requests keep changing the resource.' })
       }
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
     }

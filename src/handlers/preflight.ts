@@ -12,6 +12,7 @@ import { CORS_OPTIONS, type CorsOptions } from './cors-options.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
 
+/** Options of `preflight`. It needs `origins`. */
 export interface PreflightOptions extends CorsOptions {
   /** The methods of the resources behind it; OPTIONS may be left out. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
@@ -26,7 +27,7 @@ const OPTIONS = {
 } satisfies OptionTable<PreflightOptions>
 
 /**
- * Standalone middleware that answers preflights and adds the CORS fields to every other answer, errors included.
+ * Standalone middleware that answers preflights and adds the CORS fields to every other response, errors included.
  * Mount it before authentication and routes.
  * @returns a handler for Express and Connect; everything but a preflight goes on to `next`
  * @throws TypeError for `*` with credentials, for an origin that no browser sends, and for options that do not exist

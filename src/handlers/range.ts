@@ -41,10 +41,11 @@ export interface RangeReader {
    * Content-Digest of a short one, and not at all for HEAD, 304, 416 and a size of 0.
    */
   open(first: number, last: number): AsyncIterable<Uint8Array>
-  /** Called once, when nothing more will be read: after the answer, or when the client has gone away. */
+  /** Called once, when nothing more will be read: after the response, or when the client has gone away. */
   close?(): unknown
 }
 
+/** Options of `range`. */
 export interface RangeOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
@@ -79,7 +80,11 @@ export function range(
   source: (request: RequestView) => MaybePromise<RangeSource | undefined>,
   options?: RangeOptions,
 ): Handler {
-  if (typeof source !== 'function') throw new TypeError('range takes a function that gives the representation.')
+  if (typeof source !== 'function') {
+    throw new TypeError(
+      `range takes a function that gives the representation, such as () => openFile(path, { contentType }), not ${describeValue(source)}.`,
+    )
+  }
   const { now } = resolveOptions('range', options, OPTIONS)
   return createHandler({
     methods: ['GET', 'HEAD'],
@@ -190,8 +195,8 @@ const CHUNK = 64 * 1024
 const ABSENT: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP', 'ENXIO']
 
 /**
- * Opens a file as a representation for `range`. It is opened once, so the answer is of one version although the file
- * may be replaced by renaming meanwhile, and closed when the answer has left.
+ * Opens a file as a representation for `range`. It is opened once, so the response is of one version although the file
+ * may be replaced by renaming meanwhile, and closed when the response has been sent.
  *
  * Last-Modified is the file's own date. There is no ETag unless you give one: size and date do not tell every change.
  * @param path a path of your own; one made of a request has to be checked before

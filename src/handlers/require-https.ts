@@ -7,6 +7,7 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import { createHttpsCheck } from './access-checks.ts'
 
+/** Options of `requireHttps`. */
 export interface RequireHttpsOptions {
   /** Whose X-Forwarded-Proto and Forwarded count. Default: of no proxy. */
   readonly trustProxy?: TrustProxy

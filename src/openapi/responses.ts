@@ -157,7 +157,7 @@ function findFailures(
     add(422, 'ERR_INVALID_CONTENT', validates(facts, method) || isHooked)
   }
   add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
-  // A write that compares gives up when the resource changes all the time.
+  // A write that compares gives up when other requests keep changing the resource.
   const compares = !reads && !isCreation && !(method === 'DELETE' && facts.deletion === 'queued')
   add(409, 'ERR_CONFLICT', compares || isHooked || (isCreation && facts.createsBesideOthers))
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')

@@ -4,6 +4,7 @@ import { numberThat, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { PatchFormat } from './patch-format.ts'
 
+/** Options of `mergePatch`. */
 export interface MergePatchOptions {
   /** How deep arrays and objects of the patch may be nested. Default 100, at most 1000. */
   readonly maxDepth?: number

@@ -4,7 +4,7 @@ import { parseMediaType } from '../protocol/media-type.ts'
 import { jsonPatch } from './json-patch.ts'
 import { mergePatch } from './merge-patch.ts'
 
-/** A patch format, whose documents are JSON: one file each, one entry in an options list. Accept-Patch and 415 follow from the list. */
+/** A patch format whose documents are JSON, for the option `patchFormats`. Accept-Patch and 415 follow from that list. */
 export interface PatchFormat {
   /** The media type that names the format, in lower case. */
   readonly mediaType: string

@@ -86,7 +86,7 @@ export function withoutCharset({ essence, parameters }: MediaType): string {
 }
 
 /**
- * One member of Accept (RFC 9110 §12.5.1): `type/subtype`, `type/*` or `*&#47;*`, with every parameter but `q`, wherever
+ * One member of Accept (RFC 9110 §12.5.1): `type/subtype`, `type/*` or all types, with every parameter but `q`, wherever
  * that stands.
  */
 export interface AcceptRange extends MediaType {

@@ -19,6 +19,7 @@ import { checkContentOptions, DOCUMENT_OPTIONS, type DocumentOptions } from './d
 import { ownProperties, QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
 import { CACHE_CONTROL, checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
+/** Options of `collection`: those of a collection, of its items and of all resources. */
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value, 'GET' | 'POST'>, QueryOptions {
   /** Cache-Control of responses to POST, which caches may keep only with explicit freshness. Default `no-store`. */
   readonly postCacheControl?: string

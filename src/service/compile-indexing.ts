@@ -121,7 +121,7 @@ export function compileIndexing(
         if (equalJson(readIndexed(kept, property), readIndexed(value, property))) return
         const { pointer, type } = property
         const text = type === 'any' ? 'text of at most 256 bytes, a number or a boolean' : QUERY_TYPES[type].text
-        faults.push({ pointer: formatPointer(pointer), detail: `This is to be ${text}.` })
+        faults.push({ pointer: formatPointer(pointer), detail: `The value must be ${text}.` })
       })
       if (faults.length > 0) throw invalid(faults)
       return values

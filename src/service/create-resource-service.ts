@@ -35,7 +35,7 @@ export interface ResourceService extends Handler {
   /** Does one piece of accepted work, for a queue of the user's own. @returns whether it was there to be done */
   runOperation(id: string): Promise<boolean>
   /**
-   * Drains the service: takes no more accepted work, and makes every further answer the last on its connection.
+   * Drains the service: takes no more accepted work, and makes each further response the last on its connection.
    * @returns fulfilled when the requests and the work that are under way are done, and the store is needed no more. It
    *   waits at most 5 seconds for work, and for requests whose clients have left. New connections are the server's to
    *   refuse, by its own `close`. May be called more than once
@@ -51,7 +51,7 @@ export interface ResourceService extends Handler {
  * adapters for Koa, Fastify and Hono have subpaths of their own.
  * @param store where resources are kept
  * @param options see {@link ServiceOptions}; all have defaults
- * @throws TypeError for options that do not exist or contradict each other
+ * @throws TypeError for an object without the methods of a store, and for options that do not exist or contradict each other
  * @example
  * createServer(createResourceService(memoryStore())).listen(8080)
  */

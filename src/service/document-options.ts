@@ -12,6 +12,7 @@ import {
   SOME_METHODS,
 } from './resource-options.ts'
 
+/** Options of `document`: those of content, and of all resources. */
 export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 'GET' | 'PUT' | 'PATCH' | 'DELETE'>
   extends ResourceOptions<Value, KindMethod> {
   /**
@@ -53,6 +54,7 @@ export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = 
 /** The options that collections and documents share, whatever their methods. */
 export type SharedOptions = Readonly<DocumentOptions<JsonValue, Method>>
 
+/** Options of `singleton`: `aliases`, and those of all resources. */
 export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value, 'GET' | 'PUT' | 'PATCH'> {
   /** Further paths of the same resource. Default: none. */
   readonly aliases?: readonly string[]

@@ -8,6 +8,7 @@ import {
   BOOLEAN,
   CHECKED_LATER,
   CLOCK,
+  describeValue,
   either,
   FUNCTION,
   LOG,
@@ -53,6 +54,7 @@ export interface ServiceAuthOptions extends AuthenticationOptions {
   readonly authorize?: Authorize
 }
 
+/** Options of `createResourceService`. All have defaults. */
 export interface ServiceOptions {
   /**
    * Definitions by path pattern. Without them, every path can be written, read, patched and deleted. POST creates
@@ -135,11 +137,10 @@ const MOUNT_PATH = textLike(
   'a path such as "/api", as it is sent, with escapes and without a slash at the end',
 )
 
+const DEFINITION = shapedAs({ kind: 'string', options: 'object' })
+
 const SERVICE_OPTIONS = {
-  resources: writtenAs(
-    recordOf(shapedAs({ kind: 'string', options: 'object' })),
-    "an object of paths and definitions, such as { '/users': collection() }",
-  ),
+  resources: writtenAs(recordOf(DEFINITION), "an object of paths and definitions, such as { '/users': collection() }"),
   cors: CHECKED_LATER,
   auth: CHECKED_LATER,
   https: withDefault(oneOf('required', 'optional'), 'required'),
@@ -147,7 +148,7 @@ const SERVICE_OPTIONS = {
   allowedHosts: CHECKED_LATER,
   methodOverride: withDefault(BOOLEAN, false),
   maxTargetLength: withDefault(POSITIVE, 2048),
-  openapi: either(TEXT, RECORD),
+  openapi: writtenAs(either(TEXT, RECORD), "a path such as '/openapi.json', or { path, info, servers, version }"),
   limits: CHECKED_LATER,
   patchFormats: PATCH_FORMATS,
   contentCodings: withDefault(listOf(oneOf('gzip', 'deflate', 'br')), []),
@@ -230,9 +231,11 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
 function checkDefinitions(resources: ServiceOptions['resources']): void {
   if (typeof resources !== 'object' || resources === null || Array.isArray(resources)) return
   for (const [pattern, value] of Object.entries(resources) as [string, unknown][]) {
-    if (typeof value !== 'function') continue
-    const call = value.name === '' ? 'collection()' : `${value.name}()`
-    throw new TypeError(`createResourceService has a function at "${pattern}": call it, as in ${call}.`)
+    if (DEFINITION.accepts(value)) continue
+    const call = typeof value === 'function' && value.name !== '' ? `${value.name}()` : 'collection()'
+    const wrong = typeof value === 'function' ? 'call it' : 'a definition is made by a call'
+    const kind = typeof value === 'function' ? 'a function' : describeValue(value)
+    throw new TypeError(`createResourceService has ${kind} at "${pattern}": ${wrong}, as in ${call}.`)
   }
 }
 

@@ -1,12 +1,11 @@
-/**
- * Lists and queries: the part of the store contract that selects, orders and counts the members of a collection. The
- * functions below the types give values, conditions and cursors one meaning in every store.
- */
+// Lists and queries: the part of the store contract that selects, orders and counts the members of a collection. The
+// functions below the types give values, conditions and cursors one meaning in every store.
 
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from './types.ts'
 
+/** Options of `list` of a store. */
 export interface ListOptions {
   /**
    * The cursor of the page before; left out for the first page. It has been with the client: whatever it says, answer
@@ -26,6 +25,7 @@ export interface ListOptions {
   readonly signal?: AbortSignal
 }
 
+/** What `list` of a store returns: some members of a collection, and the cursor of the next page. */
 export interface Page {
   /**
    * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
@@ -215,7 +215,7 @@ export function parsePosition(cursor: string, { orderBy }: ListQuery): ListPosit
   const parts = cursor.split('\0')
   const keys = parts.splice(0, orderBy.length).map(parseKey)
   if (parts.length === 0 || !keys.every(isValue)) {
-    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
+    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor from a Link field.' })
   }
   return { keys, name: parts.join('\0') }
 }

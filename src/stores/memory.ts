@@ -16,6 +16,7 @@ import type {
   WriteResult,
 } from './types.ts'
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /** The most tombstones kept; the oldest go first, and their paths answer 404 again. Default 10 000. */
   readonly maxTombstones?: number
@@ -48,6 +49,7 @@ interface Draft {
  * Keeps resources in the memory of this process: the default store, for tests, caches and demos.
  * All calls are synchronous, except those that take a stream in. A restart forgets everything, versions included: none is used again.
  * @throws TypeError for an unknown option, or one that is not a number of 0 or more
+ * @example createResourceService(memoryStore(), { resources: { '/users': collection() } })
  */
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const { maxTombstones, retention, now } = resolveOptions('memoryStore', options, OPTIONS)

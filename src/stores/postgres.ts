@@ -23,6 +23,7 @@ export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/con
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
 export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 
+/** Options of `postgresStore`. It needs `pool`. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
    * A `Pool` of `pg`, or an instance of PGlite. The store holds a connection only while the database works for it, and
@@ -59,6 +60,7 @@ const OPTIONS: OptionTable<PostgresStoreOptions> = {
  * The tables are made at the first use. While the database is away every call fails with `HttpError` 503 and
  * Retry-After; once it is back the store works again.
  * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
+ * @example postgresStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) })
  */
 export function postgresStore(options: PostgresStoreOptions): SqlStore {
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {

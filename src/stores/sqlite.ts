@@ -15,6 +15,7 @@ import { prepareStatements } from './sqlite/statements.ts'
 export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
+/** Options of `sqliteStore`. */
 export interface SqliteStoreOptions extends SqlStoreOptions {
   /** Milliseconds to wait for other processes that write, before the response is 503. Default 5000. */
   readonly busyTimeout?: number
@@ -46,6 +47,7 @@ const OPTIONS: OptionTable<SqliteStoreOptions> = {
  * @throws TypeError for an unknown option or an unfit prefix
  * @throws Error when the tables were made by a newer release, or the database has another encoding than UTF-8 or cannot
  *   keep a write-ahead log
+ * @example createResourceService(sqliteStore(new DatabaseSync('data.db')), { resources: { '/users': collection() } })
  */
 export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): SqlStore {
   if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {

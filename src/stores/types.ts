@@ -1,16 +1,14 @@
-/**
- * The store contract: what the service needs to keep resources.
- *
- * A store maps paths to states. A path is a decoded, absolute path such as `/users/42` or `/docs/a b`; treat it as an
- * opaque string that is compared exactly. Paths without a leading slash belong to the service itself (the queue of
- * accepted work): keep them in the same way. The collection of `/users/42` is `/users`, and its name there is `42`; the
- * collection of `/a` is the empty string, and `/` itself is a member of nothing.
- *
- * Every method may answer synchronously or with a promise.
- *
- * Content and changes are described in `write-types.ts`, lists and queries in `lists.ts`. The functions of `rules.ts` apply
- * the rules of the contract.
- */
+// The store contract: what the service needs to keep resources.
+//
+// A store maps paths to states. A path is a decoded, absolute path such as `/users/42` or `/docs/a b`; treat it as an
+// opaque string that is compared exactly. Paths without a leading slash belong to the service itself (the queue of
+// accepted work): keep them in the same way. The collection of `/users/42` is `/users`, and its name there is `42`; the
+// collection of `/a` is the empty string, and `/` itself is a member of nothing.
+//
+// Every method may answer synchronously or with a promise.
+//
+// Content and changes are described in `write-types.ts`, lists and queries in `lists.ts`. The functions of `rules.ts` apply
+// the rules of the contract.
 
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues, ListOptions, Page } from './lists.ts'
@@ -102,7 +100,7 @@ export interface StoreSupport {
  * Keeps resources. Three are ready: `memoryStore`, `sqliteStore`, `postgresStore`; `http-resource-service/testing`
  * proves one of your own.
  *
- * Errors: throw `HttpError` to choose the answer (503 with Retry-After while a database is away), anything else is a
+ * Errors: throw `HttpError` to choose the response (503 with Retry-After while a database is away), anything else is a
  * 500 that tells the client nothing.
  */
 export interface ResourceStore {
@@ -155,6 +153,7 @@ export interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Options of `read` of a store. */
 export interface ReadOptions {
   /** Whether hidden resources are returned; otherwise they look like tombstones. Default false. */
   readonly hidden?: boolean

@@ -1,4 +1,4 @@
-/** Content and changes: the part of the store contract about what is written, on which conditions, and the results. */
+// Content and changes: the part of the store contract about what is written, on which conditions, and the results.
 
 import type { LocateRequest } from '../contents/types.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -89,6 +89,7 @@ export interface Requirement {
   readonly requires?: string | undefined
 }
 
+/** Options of `write` of a store. */
 export interface WriteOptions extends Requirement {
   /** The state in which the write happens; otherwise it is a conflict. */
   readonly expect: Expectation
@@ -106,6 +107,7 @@ export interface WriteOptions extends Requirement {
   readonly signal?: AbortSignal
 }
 
+/** A resource that is written in the same atomic step as another change. */
 export interface RelatedWrite {
   /** The path that is written. */
   readonly path: string
@@ -151,6 +153,7 @@ export type CreateResult =
   | { readonly outcome: 'created'; readonly resource: StoredResource }
   | (WriteConflict & ({ readonly related: StoredResource } | { readonly missing: string }))
 
+/** Options of `create` of a store. */
 export interface CreateOptions extends Requirement {
   /**
    * Further resources to write in the same atomic step, once the name is known. Stores that support `relatedExpect` pass
@@ -161,6 +164,7 @@ export interface CreateOptions extends Requirement {
   readonly signal?: AbortSignal
 }
 
+/** Options of `remove` of a store. */
 export interface RemoveOptions {
   /** The state in which the removal happens; otherwise it is a conflict. `any`: an absent path is not one. */
   readonly expect: Exclude<Expectation, 'absent'>

@@ -9,6 +9,7 @@ import { splitProperties } from '../actions/server-properties.ts'
 import { idOf, readGiven } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
+import { describeValue } from '../core/option-values.ts'
 import { pause } from '../core/time.ts'
 import { PATIENT_ATTEMPTS } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, splitPath } from '../stores/rules.ts'
@@ -136,7 +137,11 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       signal,
     })
     const members = readGiven(found, `process of ${record.pattern}`) ?? {}
-    if (!isJsonObject(members)) throw new TypeError(`process of ${record.pattern} must return properties of the item.`)
+    if (!isJsonObject(members)) {
+      throw new TypeError(
+        `process of ${record.pattern} must return an object of properties of the item, or nothing, not ${describeValue(members)}.`,
+      )
+    }
     await inTime(settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record)))
   }
 
