@@ -48,4 +48,5 @@ process.once('SIGTERM', async () => {
   await boss.stop({ timeout: 5000 }) // waits for the jobs that run
   await Promise.all([closed, service.close()])
   await pool.end()
+  process.exit() // connections to a database that has fallen silent would keep the process alive
 })

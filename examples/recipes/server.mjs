@@ -44,4 +44,5 @@ process.once('SIGTERM', async () => {
   await Promise.all([closed, service.close()])
   await store.close?.()
   await pool.end()
+  process.exit() // connections to a database that has fallen silent would keep the process alive
 })

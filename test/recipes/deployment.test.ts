@@ -73,6 +73,23 @@ describe('examples/recipes/server.mjs', () => {
     }
   }, 30_000)
 
+  it('ends on SIGTERM where idle connections to its database have fallen silent', async () => {
+    const { hostname, port, href } = new URL(database.connectionString)
+    const proxy = await startProxy(Number(port))
+    try {
+      const { send, program } = await startServer({
+        DATABASE_URL: href.replace(`${hostname}:${port}`, `127.0.0.1:${proxy.port}`),
+      })
+      // Some for the sweep of the store, which is given up, and others that are idle.
+      await Promise.all(Array.from({ length: 10 }, () => send('GET', '/notes')))
+      proxy.pause()
+      program.child.kill('SIGTERM')
+      expect(await program.ended).toBe(0)
+    } finally {
+      await proxy.close()
+    }
+  }, 30_000)
+
   it('is alive but not ready without its database', async () => {
     const { send } = await startServer({ DATABASE_URL: 'postgres://postgres@127.0.0.1:1/postgres' })
     expect((await send('GET', '/livez')).status).toBe(200)
