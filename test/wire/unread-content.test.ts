@@ -236,6 +236,7 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
     ['no content', () => emptyReply(412, [])],
     ['204', () => emptyReply(204, [])],
     ['a source', () => sourceReply(recordedSource(4, () => [Buffer.from('who?')]).source, 401)],
+    ['100 kB', () => contentReply(403, new Uint8Array(100_000), TEXT)],
     ['2 MB', () => contentReply(403, new Uint8Array(2_000_000), TEXT)],
   ])(
     'and is refused gets the answer at once and no 100, then the connection ends: %s (RFC 9110 §10.1.1, rows H76 and H80, threat 15)',
