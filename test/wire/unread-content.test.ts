@@ -102,6 +102,7 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
 
   it.each<[string, Reply]>([
     ['one piece', contentReply(413, 'too much', TEXT)],
+    ['one piece of 100 kB', contentReply(413, 'too much'.padEnd(100_000), TEXT)],
     [
       'several pieces that are read at once',
       sourceReply(
@@ -133,7 +134,7 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
       client.socket.on('drain', feed)
       feed()
       const response = await client.read()
-      expect([response.status, response.body.toString()]).toEqual([413, 'too much'])
+      expect([response.status, response.body.toString().trimEnd()]).toEqual([413, 'too much'])
       expect(response.values('connection')).toEqual(['close'])
       await client.closed
       await expect.poll(() => read).toBeGreaterThan(0)
@@ -236,7 +237,6 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
     ['no content', () => emptyReply(412, [])],
     ['204', () => emptyReply(204, [])],
     ['a source', () => sourceReply(recordedSource(4, () => [Buffer.from('who?')]).source, 401)],
-    ['100 kB', () => contentReply(403, new Uint8Array(100_000), TEXT)],
     ['2 MB', () => contentReply(403, new Uint8Array(2_000_000), TEXT)],
   ])(
     'and is refused gets the answer at once and no 100, then the connection ends: %s (RFC 9110 §10.1.1, rows H76 and H80, threat 15)',
