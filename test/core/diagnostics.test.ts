@@ -52,13 +52,13 @@ describe('the channel http-resource-service:request', () => {
     const events = record<RequestEvent>('http-resource-service:request')
     const schema = z.object({ a: z.string() }).superRefine((_, context) => {
       context.addIssue({ code: 'custom', message: 'is too old' })
-      context.addIssue({ code: 'custom', message: 'is too dear', path: ['a'] })
+      context.addIssue({ code: 'custom', message: 'is too high', path: ['a'] })
     })
     const resources = { '/a': collection({ schema: schema as never }) }
     const send = await serve(createResourceService(memoryStore(), { resources }))
     const answer = await send('POST', '/a', { 'Content-Type': 'application/json' }, '{"a":"x"}')
     expect(answer.status).toBe(422)
-    expect(events[0]!.reason).toMatch(/; content is too old; \/a is too dear$/)
+    expect(events[0]!.reason).toMatch(/; content is too old; \/a is too high$/)
   })
 })
 
