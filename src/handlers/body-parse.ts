@@ -147,7 +147,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
         return hasContent ? readBytes(exchange, bodySize, (_, bytes) => take(bytes)) : take(NO_BYTES)
       }
       const content = hasContent ? streamBytes(exchange, bodySize) : NO_CONTENT
-      return collectBytes(decodeStream(content, coding, { limit: bodySize }), bodySize).then(take)
+      return collectBytes(decodeStream(content, coding), bodySize).then(take)
     },
     onError,
     forwardErrors: true,

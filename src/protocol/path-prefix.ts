@@ -103,7 +103,9 @@ function mayBeBelow(readings: readonly string[] | undefined, prefix: string, mos
   const mayReturn = (path: string): boolean => prefix.includes('/:') || `${path}/`.includes(`${prefix}/`)
   // Letter case does not tell paths apart in Express and Connect.
   const folded = readings.map((path) => path.toLowerCase())
-  if (folded.some((path) => lengthBelow(path, prefix) !== undefined || (mayReturn(path) && climbs(path)))) return true
+  if (folded.some((path) => lengthBelow(path, prefix) !== undefined)) return true
+  // Dots that lead out leave with those between the parts of the prefix: `/../c/a/./b` is `/c/a/b` in another reading.
+  if (folded.some(climbs) && folded.some(mayReturn)) return true
   const end = prefix.indexOf('/', 1)
   if (end < 0 || readings.length === 1) return false
   const stripped = folded.flatMap((path) => {

@@ -222,6 +222,26 @@ describe('close of a service', () => {
     await Promise.all([closed, stopped])
   })
 
+  it('does not wait for content of one piece whose client has left', async () => {
+    const store = memoryStore()
+    await store.write('/files/a', { contentType: 'text/plain', body: Buffer.alloc(1_000_000) }, { expect: 'any' })
+    const service = createResourceService(store, { resources: { '/files/{name}': document() } })
+    const { server } = await starts['plain']!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const connected = once(server, 'connection')
+    const reader = connect(portOf(server), '127.0.0.1').on('error', () => {})
+    reader.write('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20))
+    await once(reader, 'readable')
+    const [socket] = await connected
+    const left = new Promise((resolve) => socket.once('close', resolve))
+    reader.destroy()
+    await left
+    const since = performance.now()
+    await service.close()
+    // One that has left is not waited for longer than 5 seconds.
+    expect(performance.now() - since).toBeLessThan(4000)
+  })
+
   it('ends once content has been sent to its end, before or meanwhile', async () => {
     const service = createService()
     const { server } = await starts['plain']!(service)

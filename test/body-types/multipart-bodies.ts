@@ -197,6 +197,11 @@ export const BODIES: readonly Row[] = [
     ['a|x|application/octet-stream|v'],
   ],
   [
+    'a file name that goes on in the next line: the blank that begins it is of the name',
+    part(['Content-Disposition: form-data; name="a"; filename="x', ' y"']),
+    ['a|x y|application/octet-stream|v'],
+  ],
+  [
     'names in any case (D1)',
     part('CONTENT-disposition: Form-Data; NAME="a"; FILENAME="x"'),
     ['a|x|application/octet-stream|v'],

@@ -1,9 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import express from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { FailureEvent, RequestEvent } from '../../src/core/diagnostics.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { range } from '../../src/handlers/range.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import { serve } from '../handlers/serve.ts'
 
 const undo: (() => void)[] = []
@@ -42,6 +46,19 @@ describe('the channel http-resource-service:request', () => {
       { method: 'GET', target: '/a', status: 304, reason: 'If-None-Match not-modified' },
     ])
     for (const { duration } of events) expect(duration).toBeGreaterThanOrEqual(0)
+  })
+
+  it('says where the faults of content are, those of all of it too', async () => {
+    const events = record<RequestEvent>('http-resource-service:request')
+    const schema = z.object({ a: z.string() }).superRefine((_, context) => {
+      context.addIssue({ code: 'custom', message: 'is too old' })
+      context.addIssue({ code: 'custom', message: 'is too high', path: ['a'] })
+    })
+    const resources = { '/a': collection({ schema: schema as never }) }
+    const send = await serve(createResourceService(memoryStore(), { resources }))
+    const answer = await send('POST', '/a', { 'Content-Type': 'application/json' }, '{"a":"x"}')
+    expect(answer.status).toBe(422)
+    expect(events[0]!.reason).toMatch(/; content is too old; \/a is too high$/)
   })
 })
 

@@ -69,6 +69,10 @@ describe('a guard before a proxy that changes the path', () => {
     const expected = ['400 /../v1/secret', '400 /%2e%2e/v1/secret', '200 /x/../y']
     expect(await ask(mount('/secret', guard()), targets)).toEqual(expected)
     expect(await ask(guardOfSecret(), targets)).toEqual(expected)
+    // Also where dots stand between the parts of the prefix.
+    expect(await ask(mount('/a/b', guard()), ['/../v1/a/./b', '/../v1/a/x/../b', '/../v1/a/c', '/a/c'])).toEqual([
+      ...['400 /../v1/a/./b', '400 /../v1/a/x/../b', '200 /../v1/a/c', '200 /a/c'],
+    ])
   })
 })
 

@@ -80,4 +80,13 @@ describe('bodyParse over HTTP/2', () => {
     await once(stream, 'close', { signal: AbortSignal.timeout(10_000) })
     expect([text, stream.rstCode]).toEqual(['done', 0])
   })
+
+  it('lets a DELETE go on that has a Content-Type and ends with its header section', async () => {
+    const server = await start(async (body) => expect(body).toBeUndefined())
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closeAfterTest(() => session.destroy())
+    const stream = session.request({ ':method': 'DELETE', 'content-type': 'application/json' }, { endStream: true })
+    const [headers] = await once(stream, 'response')
+    expect(headers[':status']).toBe(200)
+  })
 })

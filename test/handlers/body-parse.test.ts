@@ -443,6 +443,18 @@ describe('bodyParse', () => {
     expect((await post(server, 'image/png', 'x'.repeat(1000))).body.toString()).toBe(`"${'x'.repeat(1000)}"`)
   })
 
+  it('gives raw content once: who has looked at its first bytes reads on behind them', async () => {
+    const route: Route = async (body) => {
+      const content = body as AsyncIterable<Uint8Array>
+      const first = await content[Symbol.asyncIterator]().next()
+      return [(first.value as Uint8Array).length > 0, first.value.length + (await gather(content)).length]
+    }
+    const server = await start({ raw: true, accept: ['json'] }, { route })
+    expect(
+      await post(server, 'image/png', 'x'.repeat(1_000_000)).then(({ body }) => JSON.parse(body.toString())),
+    ).toEqual([true, 1_000_000])
+  })
+
   it('holds its limits exactly: n passes, n + 1 is 413', async () => {
     const server = await start({ limits: { bodySize: 10, formFields: 2 } })
     const status = async (type: string, body: string, headers = {}) => (await post(server, type, body, headers)).status

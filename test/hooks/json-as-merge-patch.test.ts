@@ -38,6 +38,9 @@ describe('jsonAsMergePatch', () => {
       body: '{}',
     })
     expect([answer.status, answer.field('accept-patch')]).toEqual([415, ALL])
+    // Before the target is looked for.
+    const absent = { fields: { 'Content-Type': 'application/vnd.a+json' }, body: '{}' }
+    expect((await target.send('PATCH', '/tasks/2', absent)).status).toBe(415)
   })
 
   it('is off by default, and the 415 names what to send (RFC 5789 §2.2)', async () => {

@@ -368,6 +368,18 @@ describe('outbox', () => {
     expect(isResource(await target.store.read(path))).toBe(true)
   })
 
+  it('writes below a resource that is hidden: what is below it stays', async () => {
+    const path = '/tasks/1/comments/1'
+    const outbox: Outbox = ({ kind }) => (kind === 'deleted' ? [{ path, content: json({}) }] : [])
+    const tasks = collection({ deletion: 'soft', outbox })
+    target = await startService({
+      resources: { '/tasks': tasks, '/tasks/{task}/comments': collection({ parent: true }) },
+    })
+    await target.send('POST', '/tasks', jsonOf({}))
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(204)
+    expect(isResource(await target.store.read(path))).toBe(true)
+  })
+
   it('fails for anything but a list of writes with absolute paths and small content', async () => {
     const errors: string[] = []
     let result: unknown

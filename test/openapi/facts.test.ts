@@ -104,3 +104,19 @@ it('Sunset is a date of HTTP, and Deprecation is none (RFC 8594 §3, RFC 9745 §
   expect(sunset.schema).toEqual(date.schema)
   expect(deprecation.schema).not.toEqual(date.schema)
 })
+
+it('A change that needs a condition says so, and a creation needs none', () => {
+  const paths = describePaths({ '/a': collection({ preconditions: 'required' }) })
+  const words = [paths['/a'].post, paths['/a/{id}'].put].map(({ description }) => description.includes('428'))
+  expect(words).toEqual([false, true])
+})
+
+it('POST takes the fields that are stored, as PUT does', () => {
+  const paths = describePaths({ '/a': collection({ storedHeaders: ['Content-Language'] }) })
+  const takes = ({ parameters }: Document) => JSON.stringify(parameters).includes('/Content-Language"')
+  expect([takes(paths['/a'].post), takes(paths['/a/{id}'].put), takes(paths['/a/{id}'].patch)]).toEqual([
+    true,
+    true,
+    false,
+  ])
+})

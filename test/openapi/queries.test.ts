@@ -125,6 +125,7 @@ describe('the description of a collection that takes queries', () => {
   it('has QUERY in 3.2, and only there', () => {
     expect(at(describeTasks(), 'paths', '/tasks')).not.toHaveProperty('query')
     const query = at(describeTasks({ version: '3.2' }), 'paths', '/tasks', 'query')
+    expect(at(query, 'responses')['415']).toEqual({ $ref: expect.stringContaining('Accept-Query') })
     expect(Object.keys(at(query, 'responses'))).toEqual([
       '200',
       '304',

@@ -181,6 +181,20 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       for (let i = 0; i < 3; i++) expect((await readAll('/b'))[0]).toBe(0x32)
     })
 
+    it('remembers the bytes of large content that it has written, as of content that it has found', async () => {
+      const watched = watchHandle((await createFile()).open())
+      const store = openStore(watched.handle, { inlineLimit: 1000 })
+      const readAll = async () => {
+        const { body } = (await store.read('/a')) as StoredResource
+        return readWhole((body as LargeBody).open(0, 1999))
+      }
+      for (let i = 0; i < 2; i++) await store.write('/a', text('1'.repeat(2000)), { expect: 'any' })
+      for (let i = 0; i < 2; i++) await readAll()
+      watched.runs.length = 0
+      expect((await readAll()).length).toBe(2000)
+      expect(watched.runs.filter((sql) => sql.includes('resource_chunks'))).toEqual([])
+    })
+
     it('gives each related path a version of its own, also where Object.prototype has one', async () => {
       const store = openStore((await createFile()).open())
       const paths = ['/a/1', '/a/2', '/b/1', '/b/2']

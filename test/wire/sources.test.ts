@@ -82,7 +82,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
   )
 
   // Over TLS Node takes a request that follows while more waits for a malformed one, and resets the connection.
-  it.each([70_000, 3_000_000])('sends the end of %i bytes when nothing waits any more', async (size) => {
+  it.each([40_000, 70_000, 3_000_000])('sends the end of %i bytes when nothing waits any more', async (size) => {
     const all = Buffer.alloc(size, CYCLE)
     const ends: unknown[] = []
     const { end } = ServerResponse.prototype
@@ -109,6 +109,21 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     const client = await open(port)
     client.send(request('GET'))
     expect((await client.read()).body.equals(all)).toBe(true)
+  })
+
+  it('asks no more of a source that has given all, which may never end, and closes it', async () => {
+    let [asked, closed] = [0, 0]
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: () => (++asked === 1 ? Promise.resolve({ value: Buffer.from('abc') }) : new Promise(() => {})),
+      return: async () => ({ done: true, value: ++closed }),
+    }
+    const { port } = await serve(() =>
+      sourceReply({ size: 3, open: () => ({ [Symbol.asyncIterator]: () => iterator }) }),
+    )
+    const client = await open(port)
+    client.send(request('GET'))
+    expect((await client.read()).body.toString()).toBe('abc')
+    await expect.poll(() => [asked, closed]).toEqual([1, 1])
   })
 
   it('asks for the next chunk only when the last has left: a source may use one buffer again', async () => {

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { Server } from 'node:net'
+import { duplexPair } from 'node:stream'
 import { createBrotliCompress, createGzip } from 'node:zlib'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
@@ -76,6 +78,52 @@ it.each([100, 1_500_000, 9_000_000])(
     expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true)
   },
 )
+
+it('middleware that compresses is given no more than its client reads (threat 10)', async () => {
+  let taken = 0
+  const open = async function* (): AsyncGenerator<Uint8Array> {
+    for (taken = 0; taken < 200; taken++) yield randomBytes(256 * 1024)
+  }
+  const film = range(() => ({ contentType: 'text/plain', content: { size: 200 * 256 * 1024, open } }))
+  const running = await runServer(
+    createServer((req, res) => {
+      compress(req, res)
+      film(req, res)
+    }),
+  )
+  close = running.close
+  const client = await openRawClient(running.port)
+  client.pause()
+  client.send('GET /a HTTP/1.1\r\nHost: a\r\n\r\n')
+  for (let before = -1; taken === 0 || taken > before; ) {
+    before = taken
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+  expect(taken).toBeLessThan(100)
+  client.socket.destroy()
+})
+
+it('content leaves to its last byte by a runtime with connections of its own, which calls nothing after a write', async () => {
+  const { write } = ServerResponse.prototype
+  const uncalled = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (
+    this: ServerResponse,
+    chunk,
+  ) {
+    return write.call(this, chunk, 'latin1')
+  })
+  try {
+    const film = range(() => ({ contentType: 'text/plain', content: 'a'.repeat(100_000) }))
+    const server = createServer((req, res) => film(req, res))
+    const [client, connection] = duplexPair()
+    server.emit('connection', connection)
+    client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    let text = ''
+    for await (const chunk of client) text += chunk
+    expect(text.endsWith(`\r\n\r\n${'a'.repeat(100_000)}`)).toBe(true)
+  } finally {
+    uncalled.mockRestore()
+  }
+}, 20_000)
 
 type Wrap = (res: ServerResponse) => void
 /** A method of a response as middleware replaces it: with the arguments that it was written for. */
@@ -276,6 +324,17 @@ describe('behind middleware that wraps the methods of a response', () => {
     )
     for (const letter of [...letters]) expect((await send({ path: '/' })).text).toBe(letter.repeat(3))
     expect(kept.map(String)).toEqual(['a', 'b', 'c'].map((letter) => String(Buffer.from(letter.repeat(3)))))
+  })
+
+  it('content that is read at once is given at once, however large', async () => {
+    const body = { size: 100_000, read: () => Buffer.alloc(100_000, 'a'), open: () => expect.fail() }
+    const handler = createHandler({
+      run: () => ({ status: 200, headers: ['Content-Length', '100000'], body }),
+      forwardErrors: false,
+    })
+    const { send } = await serve(handler, withLateField)
+    const answer = await send({ path: '/' })
+    expect([answer.status, answer.field('x-wrapped'), answer.text]).toEqual([200, 'yes', 'a'.repeat(100_000)])
   })
 
   it('a refused upload gets its answer at once where the middleware has a method to flush', async () => {

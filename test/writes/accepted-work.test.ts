@@ -461,6 +461,22 @@ describe('a queued removal', () => {
     expect((await target.send('GET', '/a/1')).json()).toEqual({ id: 1, new: 1 })
     await target.close()
   })
+
+  it('spares it also where a hook sees removals, and shows the hook none', async () => {
+    const seen: unknown[] = []
+    const target = await startService({
+      resources: { '/a': collection({ deletion: 'queued', afterCommit: ({ kind }) => void seen.push(kind) }) },
+      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
+    await target.service.runOperation(monitor.slice('/operations/'.length))
+    expect(stateOf(await target.send('GET', monitor))).toBe('failed')
+    expect((await target.send('GET', '/a/1')).json()).toEqual({ id: 1, new: 1 })
+    await target.close()
+    expect(seen).toEqual(['created', 'replaced'])
+  })
 })
 
 describe('a queued removal of an accepted item', () => {

@@ -9,12 +9,19 @@ import { FORM, JSON_PATCH, jsonOf, MERGE_PATCH, multipartOf, startService, type 
 const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
 const TEXT = 'x'.repeat(200_000)
 
+/** What a hook was shown of removals. */
+const removed: unknown[] = []
 let target: Target
 beforeAll(async () => {
   target = await startService(
     {
       resources: {
         '/docs/{name}': document(),
+        '/shown/{name}': document({ deleteResponse: 'representation' }),
+        '/queued': collection({
+          deletion: 'queued',
+          afterCommit: ({ kind, before }) => void (kind === 'deleted' && removed.push(before?.value)),
+        }),
         '/owned/{name}': document({
           authorize: (_principal, request, current) =>
             current === undefined || (current.value as { owner?: string }).owner === request.headers['x-user'],
@@ -34,6 +41,19 @@ beforeAll(async () => {
 afterAll(() => target.close())
 
 describe('a document that the store keeps in pieces', () => {
+  it('is confirmed where its removal is to answer with it: by then it cannot be read', async () => {
+    await target.send('PUT', '/shown/gone', jsonOf({ text: TEXT }))
+    const answer = await target.send('DELETE', '/shown/gone')
+    expect([answer.status, answer.json()]).toEqual([200, { deleted: true, id: 'gone' }])
+  })
+
+  it('is shown whole to a hook that sees its removal, also one that is queued', async () => {
+    await target.send('POST', '/queued', jsonOf({ text: TEXT }))
+    expect((await target.send('DELETE', '/queued/1')).status).toBe(202)
+    await expect.poll(() => removed.length).toBe(1)
+    expect(removed).toEqual([{ id: 1, text: TEXT }])
+  })
+
   it('is patched like any other, up to the limit of parsed content (interface PATCH 1)', async () => {
     await target.send('PUT', '/docs/a', jsonOf({ text: TEXT, list: [] }))
     const answers = await Promise.all(
