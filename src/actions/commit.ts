@@ -22,7 +22,7 @@ import type { PendingChange } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { checkConditions, setState } from './state.ts'
 import { requireParent } from './target-steps.ts'
-import { foresee, withContent } from './write-states.ts'
+import { foresee, withContent } from './write-hooks.ts'
 
 interface Outcome {
   readonly outcome: string

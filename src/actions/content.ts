@@ -96,16 +96,16 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
     exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange, limits.bodySize))
-    return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
+    return use(exchange, markCoded(exchange, parsed))
   }
-  return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) => {
-    const parsed = parseJson(bytes, limits)
-    return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
-  })
+  return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) =>
+    use(exchange, markCoded(exchange, parseJson(bytes, limits))),
+  )
 }
 
-function notVerbatim(parsed: ParsedJson): ParsedJson {
-  return { ...parsed, isVerbatim: false }
+/** Says of a document that came in a coding that its text is not what was sent. */
+function markCoded(exchange: ResourceExchange, parsed: ParsedJson): ParsedJson {
+  return isCoded(exchange) ? { ...parsed, isVerbatim: false } : parsed
 }
 
 /** Whether the content is JSON that a schema is for, also where other content is kept as it comes. */

@@ -4,6 +4,7 @@ import { collectWhole } from '../core/byte-blocks.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
 import { isLargeBody } from '../stores/rules.ts'
 import type { LargeBody, SmallBody, StoredResource } from '../stores/types.ts'
+import { decodeBody } from './resource-view.ts'
 
 /** The collection of the records. Without a slash in front, so that no pattern of a definition lists them. */
 export const RECORDS = 'idempotency'
@@ -52,7 +53,7 @@ export function formatRecord(reply: Reply, expires: number, fingerprint: string)
   const headers = omit(reply.headers, ['Cache-Control'])
   // JSON writes Infinity as null.
   const facts = { expires, fingerprint, status: reply.status, headers, hasContent: reply.body !== undefined }
-  return `${JSON.stringify(facts)}\n${reply.body === undefined ? '' : decode(reply.body as SmallBody)}`
+  return `${JSON.stringify(facts)}\n${reply.body === undefined ? '' : decodeBody(reply.body as SmallBody)}`
 }
 
 /** Reads a record. @param request whose end ends the wait for one that the store keeps in pieces */
@@ -60,7 +61,7 @@ export async function readRecord(
   { body, size }: StoredResource,
   request: { readonly signal: AbortSignal } | undefined,
 ): Promise<FirstAnswer> {
-  const text = decode(isLargeBody(body) ? await readLarge(body, size, request?.signal) : body)
+  const text = decodeBody(isLargeBody(body) ? await readLarge(body, size, request?.signal) : body)
   const end = text.indexOf('\n')
   const { expires, fingerprint, status, headers, hasContent } = JSON.parse(text.slice(0, end))
   const content = hasContent === true ? text.slice(end + 1) : undefined
@@ -78,7 +79,7 @@ const HEAD = 64
 export async function readExpiry({ body, size }: StoredResource): Promise<number> {
   const length = Math.min(HEAD, size)
   const head = isLargeBody(body) ? await readLarge(body, length, undefined) : body.slice(0, HEAD)
-  const expires = /^\{"expires":(\d+)/.exec(decode(head))?.[1]
+  const expires = /^\{"expires":(\d+)/.exec(decodeBody(head))?.[1]
   return expires === undefined ? Number.POSITIVE_INFINITY : Number(expires)
 }
 
@@ -94,10 +95,6 @@ function omit(headers: readonly string[], names: readonly string[]): readonly st
     if (!names.includes(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!)
   }
   return kept
-}
-
-function decode(body: SmallBody): string {
-  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.length).toString()
 }
 
 /** Bytes up to which content is copied to be hashed in one call: that costs a third of an object that hashes. */

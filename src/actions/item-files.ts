@@ -27,11 +27,10 @@ import {
   splitProperties,
   validateItem,
 } from './server-properties.ts'
-import { stamp } from './stamp.ts'
 import { loadFileTarget, neededOf, readFile, requirePresent } from './state.ts'
 import { requireParent } from './target-steps.ts'
 import { type Document, readGiven, WrittenDocument } from './validation.ts'
-import { checkConflict } from './write-states.ts'
+import { checkConflict, stamp } from './write-hooks.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
 export interface ItemContent {

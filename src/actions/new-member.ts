@@ -7,13 +7,12 @@ import type { Content, NewState, RelatedWrite, StoredResource } from '../stores/
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer } from './keyed-request.ts'
-import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { collectionPathOf, fitsTarget, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { requireOwnFile, requireOwnItem } from './route-table.ts'
 import { scopeNamesOf, splitScope } from './scope.ts'
 import { addProperties, propertiesOfServer, refuseFacts, validateItem, WORK } from './server-properties.ts'
-import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, requireKeptNumbers, WrittenDocument } from './validation.ts'
-import { foresee } from './write-states.ts'
+import { foresee, stamp } from './write-hooks.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
 

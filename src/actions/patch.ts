@@ -20,11 +20,10 @@ import { appliedPreferences, type ResourceExchange, unknownMembers } from './res
 import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
 import { requireScope, scopeNamesOf } from './scope.ts'
 import { propertiesOfServer, requireSameFacts, splitProperties, validateItem, WORK } from './server-properties.ts'
-import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
 import { parentOf, requireParent } from './target-steps.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
-import { checkConflict, foresee } from './write-states.ts'
+import { checkConflict, foresee, stamp } from './write-hooks.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =

@@ -26,7 +26,7 @@ import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { checkParent, requireParent } from './target-steps.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
-import { foresee, withContent } from './write-states.ts'
+import { foresee, withContent } from './write-hooks.ts'
 
 /** A creation of a member. */
 interface Creation {

@@ -18,11 +18,10 @@ import { textOf } from './resource-view.ts'
 import type { Action } from './route.ts'
 import { scopeNamesOf, splitScope } from './scope.ts'
 import { addProperties, propertiesOfServer, validateItem } from './server-properties.ts'
-import { stamp } from './stamp.ts'
 import { expectationOf, performForeseen, requirePresent } from './state.ts'
 import { requireParent } from './target-steps.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
-import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
+import { checkConflict, readSeenState, type SeenState, stamp } from './write-hooks.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 

@@ -1,17 +1,19 @@
-import { collectWhole } from '../core/byte-blocks.ts'
+import { collectWhole, viewOf } from '../core/byte-blocks.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
 import { isLargeBody } from '../stores/rules.ts'
-import type { StoredResource, Tombstone } from '../stores/types.ts'
+import type { SmallBody, StoredResource, Tombstone } from '../stores/types.ts'
 import type { Authorize, ResourceState } from './hook-types.ts'
 
 /** The text of small content, decoded as UTF-8; `undefined` for content that can be read only in pieces. */
-export function textOf(resource: StoredResource): string | undefined {
-  const { body } = resource
-  if (typeof body === 'string') return body
-  return isLargeBody(body) ? undefined : Buffer.from(body.buffer, body.byteOffset, body.length).toString()
+export function textOf({ body }: StoredResource): string | undefined {
+  return isLargeBody(body) ? undefined : decodeBody(body)
+}
+
+export function decodeBody(body: SmallBody): string {
+  return typeof body === 'string' ? body : viewOf(body).toString()
 }
 
 /**

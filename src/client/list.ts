@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../core/json.ts'
 import { createError, parseContent, refuse, resolveReference } from './answers.ts'
-import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
+import type { AnyPath, AnyTraits, PathTypes, Trait } from './definition-paths.ts'
 import { type Call, getJson } from './read.ts'
 import { expectSuccess, type Failure, type Success } from './results.ts'
 import type { RequestOptions } from './transport.ts'
@@ -58,7 +58,7 @@ export interface List<Value> extends AsyncIterable<Value> {
   pages(): AsyncGenerator<PageResult<Value>, void, void>
 }
 
-export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown> {
+export function listItems(call: Call<ListOptions<AnyPath>>): List<unknown> {
   const first = formatTarget(call)
 
   async function* pages(): AsyncGenerator<PageResult<unknown>, void, void> {
@@ -99,16 +99,8 @@ function findNext(field: string | null): string | undefined {
   return undefined
 }
 
-interface ListQuery {
-  readonly query?: AnyQuery | undefined
-  readonly sort?: readonly string[] | string | undefined
-  readonly limit?: number | undefined
-  readonly count?: boolean | undefined
-  readonly after?: string | undefined
-}
-
 /** The target of a page, with its query: `?status=open&dueAt[gte]=...&sort=-dueAt`. */
-function formatTarget(call: Call<ListQuery & RequestOptions>): string {
+function formatTarget(call: Call<ListOptions<AnyPath>>): string {
   const { query = {}, sort, limit, count, after, signal: _, timeout: __, ...others } = call.options ?? {}
   for (const name of Object.keys(others)) throw new TypeError(`list has no option "${name}".`)
   const target = new URL(call.url)

@@ -20,11 +20,10 @@ import { createOperations, type Operations } from '../work/operations.ts'
 import { createRecordSweeper, type Poll } from '../work/poll.ts'
 import { compileDefinition, compileDescription, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
-import { createIndexReport } from './operator-reports.ts'
+import { createIndexReport, watchStore } from './operator-reports.ts'
 import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import type { ServiceSettings } from './service-options.ts'
-import { watchStore } from './watch-store.ts'
 
 /** A service as its steps use it, and as its description reads it. */
 export interface CompiledService {
