@@ -44,6 +44,9 @@ const adapt = createAdapter<FastifyReplyLike, void>({
 
 type Serve = (reply: FastifyReplyLike, next: () => void) => MaybePromise<void>
 
+/** How many plugins have been made. */
+let count = 0
+
 /**
  * Makes a Fastify plugin of a service or a standalone middleware.
  *
@@ -69,8 +72,9 @@ export function fastifyPlugin(handler: Handler, ...others: unknown[]): FastifyPl
   }
   adapt(handler)
   const plugin = handler.role === 'endpoint' ? createRoutePlugin(handler) : createHookPlugin(handler)
-  // Fastify itself refuses the plugin where its version is another one.
-  return Object.assign(plugin, { [Symbol.for('plugin-meta')]: { name: 'http-resource-service', fastify: '>=5' } })
+  // Fastify itself refuses the plugin where its version is another one. `@fastify/autoload` loads one plugin of each name.
+  const meta = { name: `http-resource-service-${++count}`, fastify: '>=5' }
+  return Object.assign(plugin, { [Symbol.for('plugin-meta')]: meta })
 }
 
 /** The handler below a prefix that Fastify's router has found already, by rules of its own: nothing is outside of it. */

@@ -311,8 +311,14 @@ describe('fastifyPlugin with a middleware', () => {
     Object.defineProperty(app, 'version', { value: '4.29.1' })
     const started = app.register(fastifyPlugin(handler)).ready()
     await expect(started.then(() => 'started')).rejects.toThrow(
-      "http-resource-service - expected '>=5' fastify version, '4.29.1' is installed",
+      /http-resource-service-\d+ - expected '>=5' fastify version, '4\.29\.1' is installed/,
     )
+  })
+
+  it('has a name of its own each time: of two plugins with one name @fastify/autoload loads the second, and a guard was gone', () => {
+    const plugins = [fastifyPlugin(auth({ schemes })), fastifyPlugin(createService())]
+    const names = plugins.map((plugin) => Reflect.get(plugin, Symbol.for('plugin-meta')).name)
+    expect(names[0]).not.toBe(names[1])
   })
 
   it('refuses methodOverride, for which it is too late, and says what does it', () => {
