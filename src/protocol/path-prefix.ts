@@ -105,7 +105,7 @@ function mayBeBelow(readings: readonly string[] | undefined, prefix: string, mos
   const folded = readings.map((path) => path.toLowerCase())
   if (folded.some((path) => lengthBelow(path, prefix) !== undefined)) return true
   // Dots that lead out leave with those between the parts of the prefix: `/../c/a/./b` is `/c/a/b` in another reading.
-  if (folded.some(climbs) && folded.some(mayReturn)) return true
+  if (folded.some(mayReturn) && folded.some(climbs)) return true
   const end = prefix.indexOf('/', 1)
   if (end < 0 || readings.length === 1) return false
   const stripped = folded.flatMap((path) => {
