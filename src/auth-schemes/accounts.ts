@@ -62,6 +62,11 @@ export function isPasswordHash(secret: string): boolean {
   return /^\$(?:scrypt|2[abxy]?|argon2[a-z]*)\$/.test(secret)
 }
 
+/** Names what is there in place of a secret, for a message. A number may be the secret itself. */
+export function describeSecret(value: unknown): string {
+  return typeof value === 'number' ? 'a number' : describeValue(value)
+}
+
 /** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
 export interface Throttle {
   /**

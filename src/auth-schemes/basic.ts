@@ -2,11 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { ACCOUNTS, describeValue, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
+import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import {
+  describeSecret,
   digestText,
   indexAccounts,
   isPasswordHash,
@@ -135,7 +136,7 @@ function createAccountVerifier(accounts: Readonly<Record<string, string>>): Pass
   for (const [user, secret] of entries) {
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)
     if (typeof secret !== 'string') {
-      throw new TypeError(`The account "${user}" takes a password as text, not ${describeValue(secret)}.`)
+      throw new TypeError(`The account "${user}" takes a password as text, not ${describeSecret(secret)}.`)
     }
     // As a password, a hash of another kind would let in a client that has stolen it.
     if (isPasswordHash(secret) && parsePasswordHash(secret) === undefined) {

@@ -1,11 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { hash, randomBytes } from 'node:crypto'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { describeValue } from '../core/option-values.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
-import { indexAccounts, isPasswordHash, type NamedAccount, normalizeText } from './accounts.ts'
+import { describeSecret, indexAccounts, isPasswordHash, type NamedAccount, normalizeText } from './accounts.ts'
 
 /** A hash of the Digest scheme (RFC 7616 §6.1). MD5 only for clients that know nothing else. */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
@@ -92,7 +91,7 @@ export function findByFunction(
       if (isSecret) return { name: user, secret }
       throw new TypeError(
         'findSecret of digest returns a password as text, what hashDigestSecret made of one, or undefined for no user; ' +
-          `it gave ${typeof secret === 'string' ? 'a hash of another kind' : describeValue(secret)}.`,
+          `it gave ${typeof secret === 'string' ? 'a hash of another kind' : describeSecret(secret)}.`,
       )
     })
 }

@@ -1,9 +1,9 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeValue, numberThat, type ValueRule, withDefault } from '../core/option-values.ts'
+import { numberThat, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createUnavailableError } from '../core/unavailable.ts'
-import { normalizeText } from './accounts.ts'
+import { describeSecret, normalizeText } from './accounts.ts'
 
 /** The lane of accounts that do not exist. */
 const STRANGERS = 'strangers'
@@ -52,7 +52,7 @@ function upTo(most: number): ValueRule {
  */
 export async function hashPassword(password: string, cost?: PasswordCost): Promise<string> {
   if (typeof password !== 'string') {
-    throw new TypeError(`hashPassword takes a password as text, not ${describeValue(password)}.`)
+    throw new TypeError(`hashPassword takes a password as text, not ${describeSecret(password)}.`)
   }
   const { log2n, blockSize, parallelization } = resolveOptions('hashPassword', cost, COST)
   const options = toScryptOptions(log2n, blockSize, parallelization)
@@ -112,7 +112,7 @@ export async function verifyLikeStranger(password: string, hash: string | undefi
 async function isPasswordOf(password: string, hash: string): Promise<boolean> {
   const parsed = parsePasswordHash(hash)
   if (parsed === undefined) {
-    throw new TypeError(`verifyPassword takes as hash: what hashPassword returned, not ${describeValue(hash)}.`)
+    throw new TypeError(`verifyPassword takes as hash: what hashPassword returned, not ${describeSecret(hash)}.`)
   }
   return timingSafeEqual(await deriveKey(password, parsed), parsed.key)
 }

@@ -1,5 +1,5 @@
 import { createPublicKey, KeyObject, type webcrypto } from 'node:crypto'
-import { describeValue } from '../core/option-values.ts'
+import { describeSecret } from './accounts.ts'
 
 /** The public members of a JSON Web Key (RFC 7517). */
 export type PublicJwk = Readonly<Record<string, string>>
@@ -74,7 +74,7 @@ function readKey(input: KeyInput): readonly VerificationKey[] {
   if (typeof input !== 'object' || input === null) {
     const bytes = typeof input === 'string' ? ': Buffer.from(secret) gives the bytes' : ''
     throw new TypeError(
-      `"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not ${describeValue(input)}${bytes}.`,
+      `"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not ${describeSecret(input)}${bytes}.`,
     )
   }
   if (input instanceof Uint8Array) return [readSecret(input)]

@@ -78,6 +78,7 @@ describe('a function of digest that returns what it must not', () => {
     const [status, failures] = await logIn({ findSecret: () => secret as never })
     expect(status).toBe(500)
     expect(failures).toEqual([expect.stringContaining('findSecret of digest returns a password as text')])
+    if (typeof secret === 'number') expect(failures[0]).toMatch(/it gave a number\.$/)
   })
 
   it.each([
