@@ -84,12 +84,12 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
-/** What a result says. A property that is `undefined` says as much as one that is left out. */
-export function saidBy(result: object): object {
-  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined))
+/** What a result says. A property that is `undefined` says as much as one that is left out; a faulty store gives no result. */
+export function saidBy(result: object | undefined): object | undefined {
+  return result && Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined))
 }
 
-export function factsOf({ body: _, hidden = false, ...facts }: StoredResource): object {
+export function factsOf({ body: _, hidden = false, ...facts }: StoredResource): object | undefined {
   return saidBy({ ...facts, hidden })
 }
 

@@ -145,6 +145,12 @@ describe('testStore', () => {
     expect((await runKit(spellOut)).failures).toEqual(new Map())
   })
 
+  it('says in a sentence that a removal gave no result', async () => {
+    const title = 'finds nothing to remove where nothing is'
+    const { failures } = await runKit(mutate(() => ({ remove: async () => undefined as never })), {}, title)
+    expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^Nothing was there to be removed\./) })
+  })
+
   it('takes a store as it is, or with what belongs to it, which is closed after every case', async () => {
     const closed = { stores: 0, fixtures: 0 }
     const create = () => ({
