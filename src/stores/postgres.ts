@@ -26,8 +26,8 @@ export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 /** Options of `postgresStore`. It needs `pool`. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
-   * A `Pool` of `pg`, or an instance of PGlite. The store holds a connection only while the database works for it, and
-   * closes neither.
+   * A `Pool` of `pg` without `pg-native`, or an instance of PGlite. The store holds a connection only while the database works
+   * for it, and closes neither.
    */
   readonly pool: PostgresPool | PgliteDatabase
   /**
