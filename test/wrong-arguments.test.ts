@@ -411,7 +411,9 @@ describe('wrong arguments', () => {
   it('are refused without the value, which may be a secret', () => {
     expect(() => basic({ accounts: 'ada:lovelace' })).toThrow(/^(?!.*lovelace)/)
     expect(() => basic({ accounts: { ada: 4711 } })).toThrow('"ada" takes a password as text, not a number.')
-    expect(() => jwt({ keys: 4711, issuer: 'i', audience: 'a', algorithms: ['HS256'] })).toThrow('an HMAC secret, not a number.')
+    expect(() => jwt({ keys: 4711, issuer: 'i', audience: 'a', algorithms: ['HS256'] })).toThrow(
+      'an HMAC secret, not a number.',
+    )
   })
 
   it('are refused by a promise where the function gives one: hashPassword(5) (issue "Package")', async () => {

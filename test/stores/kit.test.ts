@@ -147,7 +147,11 @@ describe('testStore', () => {
 
   it('says in a sentence that a removal gave no result', async () => {
     const title = 'finds nothing to remove where nothing is'
-    const { failures } = await runKit(mutate(() => ({ remove: async () => undefined as never })), {}, title)
+    const { failures } = await runKit(
+      mutate(() => ({ remove: async () => undefined as never })),
+      {},
+      title,
+    )
     expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^Nothing was there to be removed\./) })
   })
 
