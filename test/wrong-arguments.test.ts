@@ -248,13 +248,18 @@ const cases: [string, () => unknown, string | RegExp][] = [
     () => basic({ accounts: { ada: hashPassword('lovelace') } }),
     'The account "ada" takes a password as text, not a promise, which has to be awaited first.',
   ],
-  ...['$2b$10$N9qo8uLOickgx2ZMRZoMye', '$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA', '$scrypt$ln=15'].map(
-    (hash): (typeof cases)[number] => [
-      `an account with ${hash}`,
-      () => basic({ accounts: { ada: hash } }),
-      /^The account "ada" has a hash that hashPassword did not make: compare such hashes in "verify"\.$/,
-    ],
-  ),
+  ...[
+    '$2b$10$N9qo8uLOickgx2ZMRZoMye',
+    '$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA',
+    '$apr1$r31abcde$HqJZimcKQFAMYayBlzkMT/',
+    '$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO',
+    '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$X3DX6M94c7o',
+    '$scrypt$ln=15',
+  ].map((hash): (typeof cases)[number] => [
+    `an account with ${hash}`,
+    () => basic({ accounts: { ada: hash } }),
+    /^The account "ada" has a hash that hashPassword did not make: compare such hashes in "verify"\.$/,
+  ]),
   [
     'an account of digest with a hash of bcrypt',
     () => digest({ accounts: { ada: '$2b$10$N9qo8uLOickgx2ZMRZoMye' } }),
@@ -406,6 +411,10 @@ describe('wrong arguments', () => {
   it.each(cases)('are refused in a sentence that names the right one: %s (issue "Package")', (_, call, message) => {
     expect(call).toThrow(TypeError)
     expect(call).toThrow(message)
+  })
+
+  it('are not refused for a password that begins like a hash', () => {
+    for (const password of ['$', '$5 off', '$1$', '$6$7', '$apr1', '$2']) basic({ accounts: { ada: password } })
   })
 
   it('are refused without the value, which may be a secret', () => {
