@@ -241,6 +241,8 @@ const cases: [string, () => unknown, string | RegExp][] = [
     serviceWith({ resources: { '/operations': collection({ create: 'accepted' }) } }),
     /^Two resources have the pattern "\/operations\/\{id\}"\. .* "operations" and "openapi" have paths too/,
   ],
+  // JavaScript names such a function after its property.
+  ['a function of no call', serviceWith({ resources: { '/a': () => ({}) } }), 'call it, as in collection().'],
   ['a pattern with *', serviceWith({ resources: { '/files/*': document() } }), '"*". Write {path...}.'],
   ['mount with {braces}', () => mount('/t/{tenant}', service), "such as '/api' or '/t/:tenant'"],
   [

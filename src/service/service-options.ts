@@ -232,7 +232,7 @@ function checkDefinitions(resources: ServiceOptions['resources']): void {
   if (typeof resources !== 'object' || resources === null || Array.isArray(resources)) return
   for (const [pattern, value] of Object.entries(resources) as [string, unknown][]) {
     if (DEFINITION.accepts(value)) continue
-    const call = typeof value === 'function' && value.name !== '' ? `${value.name}()` : 'collection()'
+    const call = typeof value === 'function' && /^\w+$/.test(value.name) ? `${value.name}()` : 'collection()'
     const wrong = typeof value === 'function' ? 'call it' : 'a definition is made by a call'
     const kind = typeof value === 'function' ? 'a function' : describeValue(value)
     throw new TypeError(`createResourceService has ${kind} at "${pattern}": ${wrong}, as in ${call}.`)
