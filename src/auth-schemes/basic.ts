@@ -21,6 +21,7 @@ import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
 import {
   type AuthResult,
   type AuthScheme,
+  copyResult,
   createMemory,
   parseBase64,
   REALM,
@@ -92,7 +93,7 @@ export function basic(options: BasicOptions): AuthScheme {
     return reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange, () => {
       if (principal === undefined) return WRONG
       const result: AuthResult = { outcome: 'accepted', principal }
-      memory.set(key, result)
+      memory.set(key, copyResult(result))
       return result
     })
   }
@@ -104,7 +105,7 @@ export function basic(options: BasicOptions): AuthScheme {
     authenticate(value, exchange) {
       const key = memory.keyOf(value)
       const known = memory.get(key)
-      if (known !== undefined && throttle === undefined) return known
+      if (known !== undefined && throttle === undefined) return copyResult(known)
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { password } = credentials

@@ -8,7 +8,15 @@ import { askEachReading } from '../core/place.ts'
 import { asJudged, asRead, type Principal, type RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
-import { type AuthResult, type AuthScheme, createMemory, REALM, toPrincipal, type Verdict } from './scheme.ts'
+import {
+  type AuthResult,
+  type AuthScheme,
+  copyResult,
+  createMemory,
+  REALM,
+  toPrincipal,
+  type Verdict,
+} from './scheme.ts'
 
 /** What a verifier found out about a token. */
 export type TokenResult =
@@ -185,7 +193,7 @@ function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number
     if (id === undefined) throw new TypeError('The verifier of bearer gives an id, or claims whose "sub" is text.')
     const principal = { ...known, id }
     const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
-    memory.set(key, result)
+    memory.set(key, copyResult(result))
     return result
   }
 
@@ -193,7 +201,7 @@ function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number
     verifyToken(token, request) {
       const key = memory.keyOf(token)
       const known = memory.get(key)
-      if (known !== undefined) return known
+      if (known !== undefined) return copyResult(known)
       if (!isToken68(token)) return MALFORMED
       return andThen(verify(token, request), (verdict) => conclude(verdict, key))
     },

@@ -6,7 +6,7 @@ import { type OptionTable, readProperty, resolveOptions } from '../core/options.
 import type { RequestView } from '../core/request-view.ts'
 import { MALFORMED, readName, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, createSource, type JwtOptions, readAlgorithms, readNames } from './jwt-options.ts'
-import { createMemory, requireAnswer, toPrincipal, type Verdict } from './scheme.ts'
+import { copyResult, createMemory, requireAnswer, toPrincipal, type Verdict } from './scheme.ts'
 import type { PublicJwk, VerificationKey } from './verification-key.ts'
 
 export type { Claims, JwtOptions } from './jwt-options.ts'
@@ -94,9 +94,9 @@ export function jwt(options: JwtOptions): TokenVerifier {
   function conclude(known: KnownToken, now: number, request: RequestView): MaybePromise<TokenResult> {
     if (now >= known.until) return EXPIRED
     if (now < known.from) return INVALID
-    if (isRevoked === undefined) return known.accepted
+    if (isRevoked === undefined) return copyResult(known.accepted)
     return andThen(isRevoked(known.claims, request), (revoked) =>
-      requireAnswer('isRevoked of jwt', revoked) ? INVALID : known.accepted,
+      requireAnswer('isRevoked of jwt', revoked) ? INVALID : copyResult(known.accepted),
     )
   }
 

@@ -86,6 +86,13 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   return { scheme, id: name, claims }
 }
 
+/** A result that is remembered, for one request: the next one must not see what a middleware writes on the principal. */
+export function copyResult<Result extends { readonly outcome: string; readonly principal?: Principal }>(
+  result: Result,
+): Result {
+  return result.outcome === 'accepted' ? { ...result, principal: { ...result.principal } } : result
+}
+
 /** The answer of a function to a question. @throws TypeError for another: the operator would not hear of the refusal */
 export function requireAnswer(name: string, answer: unknown): boolean {
   if (typeof answer === 'boolean') return answer

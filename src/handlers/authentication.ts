@@ -82,7 +82,7 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
     if (result.outcome !== 'accepted' || !isPrincipal(result.principal)) {
       throw new TypeError(`The scheme ${scheme.name} gave neither a principal nor a rejection.`)
     }
-    exchange.principal = copyPrincipal(result.principal)
+    exchange.principal = withOwnClaims(result.principal)
     exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
     // What a guard before this one has found private stays so.
     const isPrivate = readProperty(scheme, 'isPrivate') === true || exchange.sharing === 'private'
@@ -135,16 +135,10 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
   }
 }
 
-/**
- * The principal of one request: schemes keep it for the next one too, which must not see what a middleware writes on it. A hook
- * that reads `claims` must not find those that pollute every object. An object of a class stays as it is.
- */
-function copyPrincipal(principal: Principal): Principal {
-  const hasClaims = Object.hasOwn(principal, 'claims')
-  const isPlain = Object.getPrototypeOf(principal) === Object.prototype
-  if (!isPlain && (hasClaims || !Object.hasOwn(Object.prototype, 'claims'))) return principal
-  const { scheme, id } = principal
-  return { ...principal, scheme, id, claims: hasClaims ? principal.claims : undefined }
+/** A hook that reads `claims` must not find those that pollute every object. An object of a class stays as it is. */
+function withOwnClaims(principal: Principal): Principal {
+  if (!Object.hasOwn(Object.prototype, 'claims') || Object.hasOwn(principal, 'claims')) return principal
+  return { ...principal, scheme: principal.scheme, id: principal.id, claims: undefined }
 }
 
 function isPrincipal(value: unknown): boolean {
