@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 // @ts-expect-error the demo is JavaScript, as its readers will write it
 import { putPageInFront } from '../examples/demo/front.js'
+import { fileStore } from '../examples/file-store.js'
 import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
 const run = promisify(execFile)
@@ -46,6 +47,16 @@ describe.each(DEMOS)('examples/%s', (file) => {
     const range = await fetch(`${base}/file.bin`, { headers: { Range: 'bytes=250-252' } })
     expect([...new Uint8Array(await range.arrayBuffer())]).toEqual([250, 0, 1])
     expect(await program.stop()).toBe(0)
+  })
+})
+
+describe('examples/file-store.js', () => {
+  it('serves a folder that is given relative to the working directory, or with a slash at its end', async () => {
+    for (const folder of ['examples', './examples', `${process.cwd()}/examples/`, 'test/../examples']) {
+      const store = fileStore(folder)
+      expect(await store.read('/koa.js'), folder).toMatchObject({ path: '/koa.js' })
+      expect(await store.read('/../package.json'), folder).toBeUndefined()
+    }
   })
 })
 
