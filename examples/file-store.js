@@ -1,7 +1,7 @@
 // A read-only store of the files in a folder: it serves an existing folder of downloads with ranges and validators.
 // custom-store.js is a store that is written to.
 import { closeSync, fstatSync, openSync, read as readFile, statSync } from 'node:fs'
-import { extname, join, sep } from 'node:path'
+import { extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { HttpError } from 'http-resource-service'
 
@@ -17,14 +17,15 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json'
  * @returns {import('http-resource-service').ResourceStore}
  */
 export function fileStore(folder) {
+  const root = join(resolve(folder), '/')
   const pool = createBufferPool(CHUNK, 8)
   /** By path: the same object for the same state, so that what the service derives from it is derived once. */
   const states = new Map()
 
   function fileOf(path) {
-    const file = join(folder, path)
-    // The service refuses ".." in targets; a store should not have to know that.
-    return file.startsWith(folder + sep) && !file.includes('\0') ? file : undefined
+    const file = join(root, path)
+    // The service refuses ".." in targets; the store does not rely on it.
+    return file.startsWith(root) && !file.includes('\0') ? file : undefined
   }
 
   function forget(path) {
@@ -68,7 +69,7 @@ function createState(path, file, stats, pool) {
   let readers = 0
   let isRetired = false
 
-  /** The very file that was described, or none. */
+  /** Opens the file, if it still is the one that was described. */
   function open() {
     if (descriptor === undefined) {
       const opened = openSync(file, 'r')
@@ -101,7 +102,7 @@ function createState(path, file, stats, pool) {
         const { bytesRead } = await readChunk(from, buffer, 0, Math.min(buffer.length, last - at + 1), at)
         if (bytesRead === 0) throw new Error(`${file} was cut short.`)
         at += bytesRead
-        // The next chunk is asked for when this one has left, so the buffer may be filled again.
+        // The service asks for the next chunk when it has sent this one, so the buffer may be filled again.
         yield bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead)
       }
     } finally {

@@ -18,10 +18,11 @@ app.disable('x-powered-by')
 app.use(requireHttps(), methodOverride())
 app.use(preflight({ origins: ['https://app.example'] }))
 
-// The route says which state it is; 304, 412 and 428 come from the middleware.
+// The route says which state it is; 304, 412 and 428 come from the middleware. It comes after the parser of the content:
+// while content arrives, another request may change the state.
 const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { preconditions: 'required' })
 app.get('/settings', currentSettings, (_req, res) => res.json(settings.document))
-app.put('/settings', currentSettings, bodyParse({ accept: ['json'] }), (req, res) => {
+app.put('/settings', bodyParse({ accept: ['json'] }), currentSettings, (req, res) => {
   // A request without content and without Content-Type has no body.
   if (req.body === undefined) return res.status(400).json({ title: 'JSON is expected.' })
   settings = { version: settings.version + 1, document: req.body }

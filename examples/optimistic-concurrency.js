@@ -1,4 +1,4 @@
-// Changes need a condition (428). Where another change came first they are refused (412), and the client tries again.
+// A change without a condition is refused (428). So is one that comes after another change (412): the client tries again.
 import { createServer } from 'node:http'
 import { createResourceService, document, memoryStore } from 'http-resource-service'
 import { createResourceClient } from 'http-resource-service/client'

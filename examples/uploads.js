@@ -7,9 +7,9 @@ const service = createResourceService(memoryStore(), {
     '/uploads': collection({
       create: 'accepted',
       files: { file: { required: true } },
-      // What is returned joins the item, whose state is then "ready".
-      async process(member) {
-        const file = await member.file('file')
+      // The result joins the item, whose state is then "ready".
+      async process(item) {
+        const file = await item.file('file')
         let lines = 1
         for await (const chunk of file.open()) lines += chunk.filter((byte) => byte === 0x0a).length
         return { lines }
@@ -26,7 +26,7 @@ const page = `<!doctype html><meta charset="utf-8"><title>Upload</title>
     const form = new FormData()
     form.append('title', input.files[0].name)
     form.append('file', input.files[0])
-    const request = new XMLHttpRequest() // fetch tells nothing about the progress of an upload
+    const request = new XMLHttpRequest() // fetch does not report the progress of an upload
     request.upload.onprogress = ({ loaded, total }) => { progress.value = loaded / total }
     request.onload = () => watch(request.getResponseHeader('Location'))
     request.open('POST', '/uploads')

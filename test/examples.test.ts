@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 // @ts-expect-error the demo is JavaScript, as its readers will write it
 import { putPageInFront } from '../examples/demo/front.js'
+import { fileStore } from '../examples/file-store.js'
 import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
 const run = promisify(execFile)
@@ -46,6 +47,16 @@ describe.each(DEMOS)('examples/%s', (file) => {
     const range = await fetch(`${base}/file.bin`, { headers: { Range: 'bytes=250-252' } })
     expect([...new Uint8Array(await range.arrayBuffer())]).toEqual([250, 0, 1])
     expect(await program.stop()).toBe(0)
+  })
+})
+
+describe('examples/file-store.js', () => {
+  it('serves a folder that is given relative to the working directory, or with a slash at its end', async () => {
+    for (const folder of ['examples', './examples', `${process.cwd()}/examples/`, 'test/../examples']) {
+      const store = fileStore(folder)
+      expect(await store.read('/koa.js'), folder).toMatchObject({ path: '/koa.js' })
+      expect(await store.read('/../package.json'), folder).toBeUndefined()
+    }
   })
 })
 
@@ -201,6 +212,21 @@ describe('examples/nest.js', () => {
 })
 
 describe('examples/middleware.js', () => {
+  it('loses no update of two with the same If-Match whose content arrives after both conditions (RFC 9110 §13.1.1)', async () => {
+    const { base } = await start('middleware.js')
+    const headers = { 'Content-Type': 'application/json', 'If-Match': '"1"' }
+    const puts = [
+      request(`${base}/settings`, { method: 'PUT', headers }),
+      request(`${base}/settings`, { method: 'PUT', headers }),
+    ]
+    const responses = puts.map(async (put) => ((await once(put, 'response'))[0] as IncomingMessage).statusCode)
+    for (const put of puts) put.write('{"theme":')
+    await fetch(`${base}/settings`) // both have arrived
+    await sleep(100)
+    for (const put of puts) put.end('"dark"}')
+    expect((await Promise.all(responses)).sort()).toEqual([204, 412])
+  })
+
   it('uses each middleware in an application that has routes of its own', async () => {
     const { base } = await start('middleware.js')
     const settings = await fetch(`${base}/settings`, { headers: { Origin: 'https://app.example' } })

@@ -7,7 +7,7 @@ import { buildPage } from './build-page.js'
 
 const TYPES = ['application/json', 'text/html'].map((type) => parseMediaType(type))
 const HTML = 1
-/** A field of this page and this server alone: a request that has it gets the reason for its answer in the same field. */
+/** A field of this page and this server alone: a request that has it gets the reason for its response in the same field. */
 const REASON = 'Demo-Reason'
 
 /**
@@ -58,7 +58,7 @@ function sendPage({ html, policy, entityTag }, req, res) {
 
 const explained = new WeakMap()
 
-/** Sends the reason for an answer with it. While no page has asked, nothing is recorded. */
+/** Sends each response with its reason. While no page has asked, nothing is recorded. */
 function explain(req, res) {
   explained.set(req, res)
   if (isListening) return

@@ -47,7 +47,7 @@ export async function runDemo(createServer) {
 }
 
 function formatBase(host, port) {
-  // What listens on every address is asked on this one.
+  // A server that listens on every address is shown with this one.
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }

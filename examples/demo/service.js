@@ -161,9 +161,9 @@ function isAdmin(principal) {
 }
 
 /** The work behind an upload: read the file once from end to end, as a virus scanner would. */
-async function inspect(member) {
-  const file = await member.file('file')
-  for await (const _ of file.open()) member.signal.throwIfAborted()
+async function inspect(item) {
+  const file = await item.file('file')
+  for await (const _ of file.open()) item.signal.throwIfAborted()
 }
 
 /** HS256 keys have at least 32 bytes. HMAC pads shorter ones with zeros, so padding them here changes no signature. */

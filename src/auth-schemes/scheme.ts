@@ -66,9 +66,10 @@ export interface VerifiedUser {
 /**
  * The principal that a verdict stands for; `undefined` when the credentials are wrong.
  * @param id the name, where the verdict has none of its own
+ * @param rule what the function returns, for the error. Default: what a verifier returns
  * @throws TypeError for anything that is not a verdict: taking it for consent would let everybody in
  */
-export function toPrincipal(scheme: string, verdict: Verdict, id: string): Principal | undefined {
+export function toPrincipal(scheme: string, verdict: Verdict, id: string, rule?: string): Principal | undefined {
   if (verdict === false || verdict === null || verdict === undefined) return undefined
   // Always a property of its own: a hook that reads `claims` must not find those that pollute the prototype.
   if (verdict === true) return { scheme, id, claims: undefined }
@@ -80,7 +81,8 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   const hasEither = claims === undefined ? typeof own === 'string' : typeof claims === 'object' && claims !== null
   if (!hasEither || typeof name !== 'string') {
     throw new TypeError(
-      `The verifier of ${scheme} returns { id, claims }, one of them at least, true or false; id is text, claims an object.`,
+      rule ??
+        `The verifier of ${scheme} returns { id, claims }, one of them at least, true or false; id is text, claims an object.`,
     )
   }
   return { scheme, id: name, claims }

@@ -14,6 +14,9 @@ import { formatChallenge, parseAuthorization } from '../protocol/authorization.t
 import { type AuthenticationSettings, compileRule, type HostUser } from './authentication-options.ts'
 import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
 
+const HOST_USER_RULE =
+  'auth: "principal" returns { id, claims }, or undefined, null or false; id is text that is not empty, such as String(user.id), claims an object or absent.'
+
 /** Finds out who sends a request. */
 export interface Authentication {
   /**
@@ -96,8 +99,8 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
   }
 
   function takeUser(exchange: Exchange, user: HostUser | false | null | undefined, needed: boolean): undefined {
-    const principal = toPrincipal('host', user, '')
-    if (principal?.id === '') throw new TypeError('auth: "principal" returns { id } with the name of the user as text.')
+    const principal = toPrincipal('host', user, '', HOST_USER_RULE)
+    if (principal?.id === '') throw new TypeError(HOST_USER_RULE)
     // Where it is not a cookie, Vary does not name the field by which users are found: a cache would give them what others get.
     if (!isAmbient || principal !== undefined) exchange.sharing = 'private'
     if (principal === undefined) return needed ? refuse(exchange) : undefined

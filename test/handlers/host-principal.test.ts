@@ -235,7 +235,8 @@ describe('a principal of the host', () => {
       ...{ nobody: 401, none: 401, no: 401 },
       ...{ number: 500, empty: 500, nameless: 500, text: 500, yes: 500, claims: 500 },
     })
-    expect(failures).toHaveLength(6)
+    const message = 'auth: "principal" returns { id, claims }, or undefined, null or false'
+    expect(failures).toEqual(Array.from({ length: 6 }, () => expect.stringContaining(message)))
   })
 
   // Vary names Cookie; of any other field by which the host finds its users, caches do not know.

@@ -41,7 +41,7 @@ export function createFilter(path, onChange) {
 
   /**
    * What the user asks for now. A list that is made of it needs no other for the same text.
-   * @returns the options of the client's `list`, and whether an item of its answer is shown
+   * @returns the options of the client's `list`, and whether an item of its response is shown
    */
   function read() {
     clearTimeout(waiting)

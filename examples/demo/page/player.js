@@ -50,7 +50,7 @@ export function createPlayer(client, say) {
     const isAtEnd = position.valueAsNumber >= SIZE - 1
     const offset = isAtEnd ? 0 : position.valueAsNumber
     try {
-      // A range holds for one state only, so that the tag has to be known: from the last answer, or from a first one.
+      // A range holds for one state only, so that the tag has to be known: from the last response, or from a first one.
       if (offset > 0) entityTag ??= await findTag(client, controller.signal)
       const resume = offset > 0 && entityTag !== undefined ? { offset, entityTag } : undefined
       const result = await client.download('/file.bin', { signal: controller.signal, ...(resume && { resume }) })

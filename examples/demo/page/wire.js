@@ -1,11 +1,11 @@
-// The wire: every request and answer of a client, as they went.
+// The wire: every request and response of a client, as they were sent.
 import { el } from './dom.js'
 
 const MAX_ENTRIES = 30
-/** Fields by which requests and answers speak of states, ranges and keys. */
+/** Fields of requests and responses that concern states, ranges and keys. */
 const CONDITIONAL =
   /^(?:if-.*|etag|range|content-range|idempotency-.*|origin|access-control-(?:request|allow)-(?:method|headers|origin)s?)$/i
-/** Fields that every answer has. */
+/** Fields that every response has. */
 const USUAL =
   /^(?:date|connection|keep-alive|vary|cache-control|x-content-type-options|accept|accept-ranges|content-length|x-powered-by)$/i
 const REASON = 'demo-reason'
