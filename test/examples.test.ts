@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 // @ts-expect-error the demo is JavaScript, as its readers will write it
 import { putPageInFront } from '../examples/demo/front.js'
+// @ts-expect-error as above
 import { fileStore } from '../examples/file-store.js'
 import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
