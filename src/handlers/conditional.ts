@@ -117,8 +117,9 @@ function checkState(
     // What the host has set already is its own decision.
     if (!res.hasHeader(fields[i]!)) res.setHeader(fields[i]!, fields[i + 1]!)
   }
-  // Decided. Express asks again when it sends, by looser rules, and would turn some of our 200 into 304.
-  delete exchange.headers['if-none-match']
+  // Decided. Express asks again when it sends, by looser rules, and would turn some of our 200 into 304. Without a tag of the
+  // state, only who makes one of the content, as Express does, can tell whether the client has it.
+  if (current.entityTags.length > 0) delete exchange.headers['if-none-match']
   delete exchange.headers['if-modified-since']
   return undefined
 }

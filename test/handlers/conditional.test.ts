@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { runInNewContext } from 'node:vm'
 import express from 'express'
+import express4 from 'express4'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { conditional, type KnownState } from '../../src/handlers/conditional.ts'
@@ -285,6 +286,22 @@ describe('conditional', () => {
     const send = await serve(app)
     expect((await send('GET', '/')).field('last-modified')).toBe(OLD)
     expect((await send('GET', '/', { 'If-None-Match': E })).field('vary')).toBe('Accept')
+  })
+
+  it.each([
+    ['Express 5', express],
+    ['Express 4', express4 as unknown as typeof express],
+  ])('lets %s find out by a tag of the content whether the client has it, where the state has none', async (_, host) => {
+    let text = 'one'
+    const app = host()
+    app.use(conditional(() => ({ lastModified: CHANGED, cacheControl: 'no-cache' }), { now: () => NOW }))
+    app.use((_req, res) => void res.send(text))
+    const send = await serve(app)
+    const fields = { 'If-None-Match': (await send('GET', '/')).field('etag')!, 'If-Modified-Since': L }
+    expect((await send('GET', '/', fields)).status).toBe(304)
+    expect((await send('HEAD', '/', fields)).status).toBe(304)
+    text = 'two'
+    expect((await send('GET', '/', fields)).status).toBe(200)
   })
 
   it('answers 500 for a tag without quotes, which would never match, and says so to the operator', async () => {
