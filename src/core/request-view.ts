@@ -63,6 +63,8 @@ export interface HostRequest {
   readonly params?: Readonly<Record<string, string>>
   /** What a body parser before us left. */
   body?: unknown
+  /** That a parser has the content: those of Express 4 and Connect then pass it over. */
+  _body?: boolean
 }
 
 /** What an exchange can ask the host, where an adapter stands between them. */

@@ -133,6 +133,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       if (type === undefined) return hasContent ? expectNothing(exchange) : undefined
       const kind = readKind(type)
       const coding = checkContentCoding(exchange.field('content-encoding'), contentCodings)
+      host._body = true
       if (kind === 'multipart' || kind === 'raw') {
         const content = hasContent ? openContent(exchange) : NO_CONTENT
         const bytes = coding === undefined ? content : decodeStream(content, coding)

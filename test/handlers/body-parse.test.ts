@@ -177,6 +177,26 @@ const post = (server: RunningHost, type: string | undefined, body: string | Uint
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`
 const chunked = { 'Transfer-Encoding': 'chunked' }
 
+describe.each([
+  ['Express 4', express4 as unknown as typeof express],
+  ['Express 5', express],
+])('parsers of %s behind bodyParse', (_, host) => {
+  it.each([
+    ['application/json', '{"a":[1]}', { a: [1] }],
+    ['application/x-www-form-urlencoded', 'a=1', { a: '1' }],
+    ['text/plain', 'abc', 'abc'],
+    ['text/plain', '', ''],
+  ])('leave to the route what it has made of %s', async (type, body, expected) => {
+    const app = host()
+    app.use(bodyParse(), host.json(), host.urlencoded({ extended: false }), host.text(), host.raw({ type: '*/*' }))
+    app.post('/', (req, res) => void res.json(req.body))
+    const server = await runServer(createServer(app))
+    running.push(server)
+    const answer = await post(server, type, body)
+    expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([200, expected])
+  })
+})
+
 describe('bodyParse', () => {
   describe.each(Object.keys(HOSTS))('on %s', (host) => {
     it('parses every kind of content by its Content-Type', async () => {
