@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
 import { evaluateConditions, readConditions, requireCondition } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
@@ -8,6 +9,7 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading, readTarget } from '../core/place.ts'
 import type { Reply } from '../core/reply.ts'
 import type { RequestView } from '../core/request-view.ts'
+import { removeFields } from '../core/write-head.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isSafeMethod } from '../protocol/request-line.ts'
 import {
@@ -39,8 +41,8 @@ const OPTIONS = {
 /**
  * Standalone middleware that evaluates the preconditions of a request before a route does its work (RFC 9110 §13):
  * 304 and 412 are answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and
- * Cache-Control that `state` gives set on the response. What else has to be on a 304 too, such as Vary, is set before
- * this middleware.
+ * Cache-Control that `state` gives set on the response; an error of the route has none of them. What else has to be on a
+ * 304 too, such as Vary, is set before this middleware.
  *
  * A write has to compare versions itself when it commits: another request may change the resource between this check and the write.
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go
@@ -110,18 +112,34 @@ function checkState(
   // A 304 repeats what tells the states apart, and nothing that describes content (§15.4.5).
   if (outcome === 'not-modified') return { status: 304, headers: [...fields.slice(0, 2), ...caching] }
   // A default that a guard before has set gives way.
-  if (caching.length > 0 && res.getHeader('cache-control') === exchange.usualCacheControl)
-    res.removeHeader('cache-control')
+  const usual = exchange.usualCacheControl
+  const givesWay = caching.length > 0 && usual !== undefined && res.getHeader('cache-control') === usual
+  if (givesWay) res.removeHeader('cache-control')
   fields.push(...caching)
-  for (let i = 0; i < fields.length; i += 2) {
-    // What the host has set already is its own decision.
-    if (!res.hasHeader(fields[i]!)) res.setHeader(fields[i]!, fields[i + 1]!)
-  }
+  // What the host has set already is its own decision.
+  const added = fields.filter((_, i) => !res.hasHeader(fields[i - (i % 2)]!))
+  for (let i = 0; i < added.length; i += 2) res.setHeader(added[i]!, added[i + 1]!)
+  if (added.length > 0) keepOffErrors(res, added, givesWay ? usual : undefined)
   // Decided. Express asks again when it sends, by looser rules, and would turn some of our 200 into 304. Without a tag of the
   // state, only who makes one of the content, as Express does, can tell whether the client has it.
   if (current.entityTags.length > 0) delete exchange.headers['if-none-match']
   delete exchange.headers['if-modified-since']
   return undefined
+}
+
+/**
+ * Takes off an error of the route what describes the representation: caches would keep the error for as long as that.
+ * @param usual the Cache-Control that gave way
+ */
+function keepOffErrors(res: ServerResponse, fields: readonly string[], usual: string | undefined): void {
+  const writeHead = res.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
+  res.writeHead = (status: number, ...rest: unknown[]) => {
+    if (status >= 400 && !res.headersSent) {
+      removeFields(res, fields)
+      if (usual !== undefined && !res.hasHeader('cache-control')) res.setHeader('Cache-Control', usual)
+    }
+    return writeHead.call(res, status, ...rest)
+  }
 }
 
 function formatCaching({ sharing }: Exchange, known: KnownState): string[] {

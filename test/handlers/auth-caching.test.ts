@@ -183,34 +183,43 @@ describe('auth before another middleware or a route', () => {
     }
   })
 
-  it('says so of an error that the route throws as well, on every host: caches keep a 404 that says nothing (RFC 9110 §15.1)', async () => {
-    const guard = auth({ principal: () => ({ id: 'ada' }), principalIsAmbient: false, challenge: 'Host' })
-    const absent = () => Object.assign(new Error('absent'), { status: 404, statusCode: 404, expose: true })
-    const onExpress = [express, express4 as unknown as typeof express].map((create) => {
-      const app = create().use(guard as unknown as express.RequestHandler)
-      return createServer(app.use((_req, _res, next) => next(absent())))
-    })
-    const onKoa = [Koa, Koa2 as unknown as typeof Koa].map((App) => {
-      const app = new App()
-      app.use(koaMiddleware(guard))
-      app.use((context) => context.throw(404))
-      return createServer(app.callback())
-    })
-    const onFastify = fastify()
-    await onFastify.register(fastifyPlugin(guard))
-    onFastify.get('/', async () => Promise.reject(absent()))
-    await onFastify.ready()
-    const onHono = new Hono().use(honoMiddleware(guard)).get('/', () => {
-      throw new HTTPException(404)
-    })
-    const servers = [...onExpress, ...onKoa, onFastify.server, createAdaptorServer({ fetch: onHono.fetch }) as Server]
-    for (const server of servers) {
-      const { port, close } = await runServer(server)
-      closeAfterTest(close)
-      const { status, field } = await sendHttp(port, { path: '/' })
-      expect([status, field('cache-control')]).toEqual([404, 'private, no-cache'])
-    }
-  })
+  const user = () => auth({ principal: () => ({ id: 'ada' }), principalIsAmbient: false, challenge: 'Host' })
+  const state = () => conditional(() => ({ entityTag: '"1"', lastModified: 0, cacheControl: 'public, max-age=60' }))
+  it.each([
+    ['', [user()], 'private, no-cache'],
+    [' behind conditional', [state()], undefined],
+    [' behind auth and conditional', [user(), state()], 'private, no-cache'],
+  ])(
+    'says so of an error that the route throws as well, on every host%s: caches keep a 404 that says nothing (RFC 9110 §15.1)',
+    async (_, pieces, caching) => {
+      const absent = () => Object.assign(new Error('absent'), { status: 404, statusCode: 404, expose: true })
+      const onExpress = [express, express4 as unknown as typeof express].map((create) => {
+        const app = create().use(...(pieces as unknown as express.RequestHandler[]))
+        return createServer(app.use((_req, _res, next) => next(absent())))
+      })
+      const onKoa = [Koa, Koa2 as unknown as typeof Koa].map((App) => {
+        const app = new App()
+        for (const piece of pieces) app.use(koaMiddleware(piece))
+        app.use((context) => context.throw(404))
+        return createServer(app.callback())
+      })
+      const onFastify = fastify()
+      for (const piece of pieces) await onFastify.register(fastifyPlugin(piece))
+      onFastify.get('/', async () => Promise.reject(absent()))
+      await onFastify.ready()
+      const onHono = new Hono().use(...pieces.map((piece) => honoMiddleware(piece))).get('/', () => {
+        throw new HTTPException(404)
+      })
+      const servers = [...onExpress, ...onKoa, onFastify.server, createAdaptorServer({ fetch: onHono.fetch }) as Server]
+      for (const server of servers) {
+        const { port, close } = await runServer(server)
+        closeAfterTest(close)
+        const { status, field } = await sendHttp(port, { path: '/' })
+        const fields = ['cache-control', 'etag', 'last-modified'].map((name) => field(name))
+        expect([status, ...fields]).toEqual([404, caching, undefined, undefined])
+      }
+    },
+  )
 
   it('sends each field once where a request passes two guards', async () => {
     const app = express()

@@ -291,18 +291,21 @@ describe('conditional', () => {
   it.each([
     ['Express 5', express],
     ['Express 4', express4 as unknown as typeof express],
-  ])('lets %s find out by a tag of the content whether the client has it, where the state has none', async (_, host) => {
-    let text = 'one'
-    const app = host()
-    app.use(conditional(() => ({ lastModified: CHANGED, cacheControl: 'no-cache' }), { now: () => NOW }))
-    app.use((_req, res) => void res.send(text))
-    const send = await serve(app)
-    const fields = { 'If-None-Match': (await send('GET', '/')).field('etag')!, 'If-Modified-Since': L }
-    expect((await send('GET', '/', fields)).status).toBe(304)
-    expect((await send('HEAD', '/', fields)).status).toBe(304)
-    text = 'two'
-    expect((await send('GET', '/', fields)).status).toBe(200)
-  })
+  ])(
+    'lets %s find out by a tag of the content whether the client has it, where the state has none',
+    async (_, host) => {
+      let text = 'one'
+      const app = host()
+      app.use(conditional(() => ({ lastModified: CHANGED, cacheControl: 'no-cache' }), { now: () => NOW }))
+      app.use((_req, res) => void res.send(text))
+      const send = await serve(app)
+      const fields = { 'If-None-Match': (await send('GET', '/')).field('etag')!, 'If-Modified-Since': L }
+      expect((await send('GET', '/', fields)).status).toBe(304)
+      expect((await send('HEAD', '/', fields)).status).toBe(304)
+      text = 'two'
+      expect((await send('GET', '/', fields)).status).toBe(200)
+    },
+  )
 
   it('answers 500 for a tag without quotes, which would never match, and says so to the operator', async () => {
     const app = express()
