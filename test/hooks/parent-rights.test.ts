@@ -109,6 +109,22 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     })
   })
 
+  it('is not written below by a patch where it was given away while the store read it', async () => {
+    let meanwhile: (() => Promise<void>) | undefined
+    const { target, handOver } = await startBelow((store) => ({
+      ...store,
+      async read(path, options) {
+        const state = await store.read(path, options)
+        const now = path === '/tasks/1' ? meanwhile : undefined
+        if (now !== undefined) meanwhile = undefined
+        await now?.()
+        return state
+      },
+    }))
+    meanwhile = () => handOver()
+    expect((await target.send('PATCH', '/tasks/1/comments/7', patchOf('ada', { n: 2 }))).status).toBe(404)
+  })
+
   it('hides what was written meanwhile from a patch that waits for its turn', async () => {
     const [reached, held] = [createGate(), createGate()]
     let isHeld = false
