@@ -1,11 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
+import { createGate } from '../../src/conformance/samples.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf } from '../writes/support.ts'
 import { as, png, scope, shown, start } from './scoped.ts'
 import { STORES } from './stores.ts'
+
+const isOwn: NonNullable<CollectionOptions['authorize']> = (_, { headers }, current) =>
+  headers['x-user'] === 'boss' || (current?.value as { owner?: string } | undefined)?.owner === headers['x-user']
 
 it('PUT of a file tells nothing of an item that authorize hides, also where the request has another fault', async () => {
   const notes = collection({
@@ -63,12 +69,9 @@ it('GET and PUT of a file tell of the removal of its item only to those who may 
 })
 
 describe.each(Object.keys(STORES))('GET of a file of %s', (name) => {
-  const authorize: NonNullable<CollectionOptions['authorize']> = (_, { headers }, current) =>
-    headers['x-user'] === 'boss' || (current?.value as { owner?: string } | undefined)?.owner === headers['x-user']
-
   it.each([
     ['scope', { scope }, 404],
-    ['authorize', { authorize }, 403],
+    ['authorize', { authorize: isOwn }, 403],
   ] as const)(
     'gives an earlier owner nothing that came after the item had changed hands (%s)',
     async (_, rights, refusal) => {
@@ -106,6 +109,26 @@ describe.each(Object.keys(STORES))('GET of a file of %s', (name) => {
       expect((await get('GET', 'bob')).text).toBe('another')
     },
   )
+})
+
+it('PUT of a file that has waited for another one tells nothing of it to an earlier owner of the item', async () => {
+  const inner = memoryStore()
+  const resources = { '/notes': collection({ files: { photo: { replaceable: true } }, authorize: isOwn }) }
+  const other = await start(inner, resources)
+  const [reached, held] = [createGate(), createGate()]
+  const store = beforeWrites(inner, () => {
+    reached.open()
+    return held.opened
+  })
+  const target = await start(store, resources)
+  await other.send('POST', '/notes', jsonOf({ owner: 'ada' }, as('boss')))
+  const first = target.send('PUT', '/notes/1/photo', png('boss', 'a secret of bob'))
+  await reached.opened
+  const second = target.send('PUT', '/notes/1/photo', png('ada', 'x', { 'If-None-Match': '*' }))
+  await sleep(50)
+  expect((await other.send('PUT', '/notes/1', jsonOf({ owner: 'bob' }, as('boss')))).status).toBe(204)
+  held.open()
+  expect([(await first).status, (await second).status]).toEqual([201, 403])
 })
 
 it('GET of a file whose item changes at every look is 503 in the end, and pauses in between', async () => {

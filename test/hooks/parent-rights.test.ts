@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { createGate } from '../../src/conformance/samples.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { jsonOf, type Target } from '../writes/support.ts'
-import { as, png, scope, start } from './scoped.ts'
+import { as, patchOf, png, scope, start } from './scoped.ts'
 import { STORES } from './stores.ts'
 
 const MINUTE = 60_000
@@ -104,6 +107,46 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
       n: 3,
       secret: true,
     })
+  })
+
+  it('is not written below by a patch where it was given away while the store read it', async () => {
+    let meanwhile: (() => Promise<void>) | undefined
+    const { target, handOver } = await startBelow((store) => ({
+      ...store,
+      async read(path, options) {
+        const state = await store.read(path, options)
+        const now = path === '/tasks/1' ? meanwhile : undefined
+        if (now !== undefined) meanwhile = undefined
+        await now?.()
+        return state
+      },
+    }))
+    meanwhile = () => handOver()
+    expect((await target.send('PATCH', '/tasks/1/comments/7', patchOf('ada', { n: 2 }))).status).toBe(404)
+  })
+
+  it('hides what was written meanwhile from a patch that waits for its turn', async () => {
+    const [reached, held] = [createGate(), createGate()]
+    let isHeld = false
+    const { target, handOver } = await startBelow((store) =>
+      beforeWrites(store, () => {
+        if (!isHeld) return
+        isHeld = false
+        reached.open()
+        return held.opened
+      }),
+    )
+    const path = '/tasks/1/comments/7'
+    const etag = (await target.send('GET', path, { fields: as('ada') })).field('etag')!
+    isHeld = true
+    const first = target.send('PUT', path, jsonOf({ n: 2 }, as('boss')))
+    await reached.opened
+    const { fields, body } = patchOf('ada', { n: 3 })
+    const second = target.send('PATCH', path, { fields: { ...fields, 'If-Match': etag }, body })
+    await sleep(50)
+    await handOver()
+    held.open()
+    expect([(await first).status, (await second).status]).toEqual([204, 404])
   })
 
   it.each([

@@ -200,6 +200,29 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     }
   })
 
+  it('takes a patch whose parent was gone for no longer than one attempt', async () => {
+    const inner = createStore()
+    let isDue = false
+    const store: ResourceStore = {
+      ...inner,
+      async write(path, content, options) {
+        if (!isDue) return inner.write(path, content, options)
+        isDue = false
+        await inner.remove('/tasks/1', { expect: 'any', mode: 'hide' })
+        const missed = await inner.write(path, content, options)
+        await inner.write('/tasks/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+        return missed
+      },
+    }
+    target = await startService({ resources }, store)
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    await target.send('PUT', '/tasks/1/comments/5', jsonOf({ n: 1 }))
+    const etag = (await target.send('GET', '/tasks/1/comments/5')).field('etag')!
+    isDue = true
+    const options = { fields: { ...MERGE_PATCH, 'If-Match': etag }, body: '{"n":2}' }
+    expect((await target.send('PATCH', '/tasks/1/comments/5', options)).json()).toEqual({ id: 5, n: 2 })
+  })
+
   it('is removed with a parent whose removal is queued', async () => {
     const queued = { ...resources, '/tasks': collection({ deletion: 'queued' }) }
     target = await startService({ resources: queued }, createStore())

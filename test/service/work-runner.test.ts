@@ -85,6 +85,28 @@ it('does not take the lease for lost where the store is slower than the renewals
   await runner.close()
 })
 
+it('renews the lease anew once it would have run out, where the store never answers a renewal', async () => {
+  const store = memoryStore()
+  let hangs = false
+  const hanging: ResourceStore = {
+    ...store,
+    write: (...write) => (hangs ? new Promise(() => {}) : store.write(...write)),
+  }
+  const { runner, running, renew, end, signal } = await startWork(hanging)
+  hangs = true
+  const calls: number[] = []
+  for (let i = 0; i < 4; i++) {
+    if (i === 3) hangs = false
+    vi.advanceTimersToNextTimer()
+    await nextTurn()
+    calls.push(renew.mock.calls.length)
+  }
+  expect([calls, signal.aborted]).toEqual([[1, 1, 1, 2], false])
+  end()
+  expect(await running).toBe(true)
+  await runner.close()
+})
+
 type Counts = Partial<Pick<WorkRecord, 'kind' | 'attempts' | 'spared'>> & { readonly maxAttempts?: number }
 
 /** A runner with one piece of work, whose records are at hand. */
@@ -190,6 +212,15 @@ describe('work that fails', () => {
       expect([fail.mock.calls.length, run.announced[0]]).toEqual([isTried ? 0 : 1, pause])
       if (isTried) expect(await run.readRecord()).toMatchObject({ attempts: 0, spared: spared + 1 })
     }
+  })
+
+  it('counts no attempt whose end alone the store could not record', async () => {
+    collectFailures()
+    const fail = vi.fn(async () => {})
+    const { runner, queue, readRecord } = await createRun({ fail }, { maxAttempts: 1 })
+    vi.spyOn(queue, 'finish').mockRejectedValueOnce(new HttpError(503, 'ERR_UNAVAILABLE'))
+    expect(await runner.run('1')).toBe(true)
+    expect([fail.mock.calls.length, await readRecord()]).toMatchObject([0, { attempts: 0, spared: 1 }])
   })
 
   it('is put back once a store is there again that was away when it failed, or left to its lease when the runner closes', async () => {

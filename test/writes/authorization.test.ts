@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createGate } from '../../src/conformance/samples.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -71,6 +73,30 @@ describe('authorisation by the state', () => {
       expect((await target.send(method, '/notes/1', { fields, ...body })).status).toBe(403)
     },
   )
+
+  it.each(['PUT', 'DELETE', 'PATCH'])('counts anew for %s that has waited for its turn', async (method) => {
+    const [reached, held] = [createGate(), createGate()]
+    let isHeld = false
+    const store = beforeWrites(memoryStore(), () => {
+      if (!isHeld) return
+      reached.open()
+      return held.opened
+    })
+    const notes = collection<{ owner: string }>({
+      authorize: (_, { headers }, current) => current === undefined || current.value?.owner === headers['x-user'],
+    })
+    target = await startService({ resources: { '/notes': notes } }, store)
+    await target.send('POST', '/notes', jsonOf({ owner: 'eve' }))
+    isHeld = true
+    const first = target.send('PUT', '/notes/1', jsonOf({ owner: 'ada' }, { 'x-user': 'eve' }))
+    await reached.opened
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const body = method === 'DELETE' ? {} : { body: '{"owner":"eve"}' }
+    const second = target.send(method, '/notes/1', { fields: { 'x-user': 'eve', 'Content-Type': type }, ...body })
+    await sleep(50)
+    held.open()
+    expect([(await first).status, (await second).status]).toEqual([204, 403])
+  })
 
   it('comes before the content: 403, as 415, 413 and 400 would tell that the method is there', async () => {
     target = await startService({ resources: { '/notes': collection({ authorize: () => false }) } })

@@ -148,7 +148,7 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
   })
 
   it('lists files only where their item may be read', async () => {
-    const jobs = collection({ files: { file: {} }, authorize: ownersOnly })
+    const jobs = collection({ files: { file: {} }, authorize: ownersOnly, deletion: 'soft' })
     target = await startService({ auth, resources: { '/{x}/{y}': collection({ ids: 'string' }), '/jobs': jobs } })
     // No name of an item of "/jobs", so that the other pattern lists it; below it are files by the definition of "/jobs".
     await seed(target.store, '/jobs/a', { owner: 'ann' })
@@ -159,6 +159,8 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
     expect(await ids('/jobs/a', 'ann')).toEqual(['file'])
     expect(await ids('/jobs/a', 'bob')).toEqual([])
     expect([(await list('/jobs/b/file', 'ann')).status, await ids('/jobs/b', 'ann')]).toEqual([404, []])
+    await target.store.remove('/jobs/a', { expect: 'any', mode: 'hide' })
+    expect([(await list('/jobs/a/file', 'ann')).status, await ids('/jobs/a', 'ann')]).toEqual([410, []])
   })
 
   it('shows softly deleted entries only where their own definition does', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { andThen } from '../../src/core/maybe-promise.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -212,4 +212,23 @@ describe.each(Object.keys(setups))('parallel writers on %s', (name) => {
     await sendAll((index) => ['PUT', '/docs/big', { body: contents[index]!, chunked: index % 2 === 0 }])
     expect(contents).toContain((await send('GET', '/docs/big')).text)
   })
+})
+
+it('a patch that loses every race is 409 after 100 attempts, with pauses in between', async () => {
+  const inner = memoryStore()
+  let attempts = -1
+  const rival = () =>
+    inner.write('/a', { contentType: 'application/json', body: `{"n":${++attempts}}` }, { expect: 'any' })
+  const target = await startService({ resources: { '/{name}': document() } }, beforeWrites(inner, rival))
+  try {
+    await target.send('PUT', '/a', jsonOf({}))
+    const pauses = vi.spyOn(globalThis, 'setTimeout')
+    const { status } = await target.send('PATCH', '/a', { fields: MERGE_PATCH, body: '{"m":1}' })
+    const count = pauses.mock.calls.filter(([, time]) => Number(time) < 50).length
+    pauses.mockRestore()
+    expect([status, attempts]).toEqual([409, 100])
+    expect(count).toBeGreaterThanOrEqual(90)
+  } finally {
+    await target.close()
+  }
 })
