@@ -16,7 +16,7 @@ import {
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { readField } from './fields.ts'
-import { andThen, type MaybePromise } from './maybe-promise.ts'
+import { andThen, type MaybePromise, orElse } from './maybe-promise.ts'
 import type { HostRequest } from './request-view.ts'
 
 /** Where a host has mounted a handler, as seen from one request. */
@@ -217,7 +217,11 @@ export function askEachReading<Answer>(
   if (readings === undefined) return ask()
   const askFrom = (index: number): MaybePromise<Answer> => {
     exchange.path = readings[index]!
-    return andThen(ask(), (answer) => {
+    const asked = orElse(ask, (error) => {
+      exchange.path = path
+      throw error
+    })
+    return andThen(asked, (answer) => {
       exchange.path = path
       return counts(answer) || index === readings.length - 1 ? answer : askFrom(index + 1)
     })

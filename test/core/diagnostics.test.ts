@@ -2,7 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import express from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { auth, basic } from '../../src/auth.ts'
 import type { FailureEvent, RequestEvent } from '../../src/core/diagnostics.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -46,6 +48,24 @@ describe('the channel http-resource-service:request', () => {
       { method: 'GET', target: '/a', status: 304, reason: 'If-None-Match not-modified' },
     ])
     for (const { duration } of events) expect(duration).toBeGreaterThanOrEqual(0)
+  })
+
+  it.each([
+    ['returns false', () => false],
+    [
+      'throws',
+      () => {
+        throw new HttpError(403, 'ERR_FORBIDDEN')
+      },
+    ],
+  ])('has the target as sent where a guard %s for another reading of it', async (_, refuse) => {
+    const events = record<RequestEvent>('http-resource-service:request')
+    const schemes = [basic({ accounts: { ada: 'secret' } })]
+    const send = await serve(
+      auth({ schemes, requireAuth: 'none', authorize: (_, { path }) => path !== '/b' || refuse() }),
+    )
+    expect((await send('GET', '/a/..%2fb')).status).toBe(403)
+    expect(events.map(({ target }) => target)).toEqual(['/a/..%2fb'])
   })
 
   it('says where the faults of content are, those of all of it too', async () => {
