@@ -149,14 +149,10 @@ function hasTwice(pattern: string, segment: string): TypeError {
 }
 
 function haveSamePaths(one: RouteEntry, other: RouteEntry): TypeError {
-  if (one.pattern !== other.pattern) {
-    return new TypeError(`The patterns "${one.pattern}" and "${other.pattern}" are for the same paths.`)
-  }
+  const wrong = `The patterns "${one.pattern}" and "${other.pattern}" are for the same paths`
+  if (one.pattern !== other.pattern) return new TypeError(`${wrong}.`)
   // One of them is not written in `resources`: that of an item, a file, a monitor or the description.
-  return new TypeError(
-    `Two resources have the pattern "${one.pattern}". Collections add those of their items and files, and the options ` +
-      '"operations" and "openapi" have paths too: give one of them another path.',
-  )
+  return new TypeError(`${wrong}: collections and the options "operations" and "openapi" add paths of their own.`)
 }
 
 function find(node: Node, path: string, from: number): Route | undefined {
