@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { type ClosableHandle, createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
@@ -17,11 +17,12 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
   /** What ROLLBACK throws where there is no transaction. */
   let endsByItself: Error | undefined
   let synchronous: () => unknown
+  let handle: ClosableHandle
   beforeEach(async () => {
     file = await createDatabaseFile(open)
     failing = new Set()
     endsByItself = undefined
-    const handle = file.open()
+    handle = file.open()
     store = sqliteStore(
       {
         exec(sql) {
@@ -125,4 +126,16 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
       expect(await write('after')).toMatchObject({ outcome: 'replaced' })
     },
   )
+
+  it('is away once the program has closed its handle, as postgresStore is once its pool has ended', async () => {
+    handle.close()
+    const refusal = { status: 503, code: 'ERR_UNAVAILABLE', headers: { 'Retry-After': '1' } }
+    await expect(write('lost')).rejects.toMatchObject(refusal)
+    await expect((async () => store.create('/items', text('lost')))()).rejects.toMatchObject(refusal)
+    await expect((async () => store.remove('/a', { expect: 'any', mode: 'erase' }))()).rejects.toMatchObject(refusal)
+    // Statements of libsql can be read from for as long as they are there.
+    const answer = await read().catch((error: unknown) => error)
+    if (answer instanceof Error) expect(answer).toMatchObject(refusal)
+    else expect(answer).toMatchObject({ body: 'before' })
+  })
 })

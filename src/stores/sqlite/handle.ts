@@ -140,9 +140,20 @@ export function isNoTransaction(error: unknown): boolean {
   return hasProperties(error) && String((error as { message?: unknown }).message).includes('no transaction is active')
 }
 
-/** 503 while another process holds the lock, 507 when the disk takes no more; any other error as it is. */
+/** What the libraries say of a handle that the program has closed, and of its statements. None has a code of its own for it. */
+const CLOSED: readonly unknown[] = [
+  'The database connection is not open', // libsql, better-sqlite3
+  'database is not open', // node:sqlite
+  'statement has been finalized', // node:sqlite
+]
+
+function isClosed(error: unknown): boolean {
+  return hasProperties(error) && CLOSED.includes((error as { message?: unknown }).message)
+}
+
+/** 503 while another process holds the lock, or once the handle is closed, 507 when the disk takes no more; any other error as it is. */
 export function toHttpError(error: unknown): unknown {
-  if (isBusy(error)) return createUnavailableError(error)
+  if (isBusy(error) || isClosed(error)) return createUnavailableError(error)
   if (isOutOfSpace(error)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   return error
 }
