@@ -143,7 +143,9 @@ export function negotiate(exchange: ResourceExchange): undefined {
 export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
   if (exchange.concealed !== undefined) refuse(exchange, 'authorize hides it', exchange.concealed)
   const loaded = exchange.action.load(exchange) as MaybePromise<undefined>
-  if (!exchange.route.hasParent) return loaded
+  // A POST without a condition has read nothing that it could show, and asks for its parent before it writes.
+  const showsNothing = exchange.method === 'POST' && exchange.conditions === undefined
+  if (!exchange.route.hasParent || showsNothing) return loaded
   return andThen(loaded, () => andThen(requireParent(exchange), () => undefined))
 }
 

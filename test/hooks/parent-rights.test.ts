@@ -45,14 +45,18 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
       '/tasks': collection({ scope, clientIds: true }),
       '/tasks/{task}/comments': collection({ parent: true, count: true, files: { photo: { replaceable: true } } }),
     }
+    const pass = (milliseconds: number) => {
+      time += milliseconds
+    }
     const target = await start(wrap(createStore()), resources, { now: () => time })
     expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
     expect((await target.send('PUT', '/tasks/1/comments/7', jsonOf({ n: 1 }, as('ada')))).status).toBe(201)
     return {
       target,
+      pass,
       async handOver(within = MINUTE) {
         expect((await target.send('PUT', '/tasks/1', jsonOf({ owner: 'bob' }, as('boss')))).status).toBe(204)
-        time += within
+        pass(within)
       },
     }
   }
@@ -109,7 +113,11 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
     })
   })
 
-  it('is not written below by a patch where it was given away while the store read it', async () => {
+  it.each([
+    ['a patch', 'PATCH', '/7', patchOf('ada', { n: 2 })],
+    ['a replacement', 'PUT', '/7', jsonOf({ n: 2 }, as('ada'))],
+    ['a new item', 'POST', '', jsonOf({ n: 2 }, as('ada'))],
+  ])('is not written below by %s where it was given away while the store read it', async (_, method, rest, request) => {
     let meanwhile: (() => Promise<void>) | undefined
     const { target, handOver } = await startBelow((store) => ({
       ...store,
@@ -121,8 +129,28 @@ describe.each(Object.entries(STORES))('a parent that another caller is given, on
         return state
       },
     }))
-    meanwhile = () => handOver()
-    expect((await target.send('PATCH', '/tasks/1/comments/7', patchOf('ada', { n: 2 }))).status).toBe(404)
+    meanwhile = () => handOver(150)
+    expect((await target.send(method, `/tasks/1/comments${rest}`, request)).status).toBe(404)
+    const list = await target.send('GET', '/tasks/1/comments', { fields: as('bob') })
+    expect(list.json()).toEqual([{ id: 7, n: 1 }])
+  })
+
+  it('is read twice for a new item where each read takes over 100 ms: at first, and before the item is written', async () => {
+    let isSlow = false
+    let reads = 0
+    const { target, pass } = await startBelow((store) => ({
+      ...store,
+      async read(path, options) {
+        if (isSlow && path === '/tasks/1') {
+          reads++
+          pass(150)
+        }
+        return store.read(path, options)
+      },
+    }))
+    isSlow = true
+    expect((await target.send('POST', '/tasks/1/comments', jsonOf({ n: 2 }, as('ada')))).status).toBe(201)
+    expect(reads).toBe(2)
   })
 
   it('hides what was written meanwhile from a patch that waits for its turn', async () => {
