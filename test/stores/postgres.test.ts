@@ -221,6 +221,46 @@ describe('postgresStore, the sweep', () => {
     for (const store of stores) await store.close?.()
   })
 
+  /** The tables, with content that no state shows in chunks of a byte. */
+  async function createLost(contents: number, chunks: number): Promise<string> {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    await store.read('/a')
+    await store.close?.()
+    await pool.query(`INSERT INTO ${tablePrefix}chunks SELECT 'lost' || i, n, decode('00', 'hex')
+      FROM generate_series(1, ${contents}) i, generate_series(0, ${chunks - 1}) n`)
+    await pool.query(`INSERT INTO ${tablePrefix}contents SELECT 'lost' || i, 1 FROM generate_series(1, ${contents}) i`)
+    return tablePrefix
+  }
+
+  it('leaves no chunk where another process removes some of the same content at the same moment', async () => {
+    const tablePrefix = await createLost(1, 100)
+    const other = await pool.connect()
+    await other.query('BEGIN')
+    // As many as one step takes.
+    await other.query(`DELETE FROM ${tablePrefix}chunks WHERE chunk < 64`)
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 1 })
+    await store.read('/a')
+    await untilHeldUp(pool, new Promise(() => {}))
+    await other.query('COMMIT')
+    other.release()
+    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}contents`)).toBe(0), 30_000)
+    expect(await countRows(`${tablePrefix}chunks`)).toBe(0)
+    await store.close?.()
+  })
+
+  it('takes several small contents in one step: those that are replaced all the time would outrun it', async () => {
+    const tablePrefix = await createLost(48, 1)
+    const watched = watchPool(pool)
+    const store = postgresStore({ pool: watched.pool, tablePrefix, sweepInterval: 3_600_000 })
+    await store.read('/a')
+    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}contents`)).toBe(0), 30_000)
+    expect(await countRows(`${tablePrefix}chunks`)).toBe(0)
+    const steps = watched.statements.filter((statement) => statement.startsWith(`DELETE FROM ${tablePrefix}chunks`))
+    expect(steps).toHaveLength(3)
+    await store.close?.()
+  })
+
   it('leaves content of which it has taken a part to no write', async () => {
     const tablePrefix = createPrefix()
     const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })

@@ -47,7 +47,7 @@ export function createPostgresContents(
       return rows.map(({ id }) => ({ id, key: keyOf(id) }))
     },
     async forget(id) {
-      await connection.run(statements.sweepContent, [id])
+      await connection.run(statements.sweepContents, [id])
     },
     async findKnown(keys) {
       const ids = keys.map((key) => KEY_MARK + key).join(',')
@@ -133,10 +133,11 @@ export function createPostgresContents(
     },
 
     async sweep() {
-      const [row] = await connection.run<{ id: string }>(statements.claimExpired, [])
-      if (row === undefined) return 'all'
-      const swept = await connection.run(statements.sweepChunks, [row.id])
-      if (swept.length === 0) await connection.run(statements.sweepContent, [row.id])
+      const rows = await connection.run<{ id: string }>(statements.claimExpired, [])
+      if (rows.length === 0) return 'all'
+      const ids = rows.map(({ id }) => id).join(',')
+      await connection.run(statements.sweepChunks, [ids])
+      await connection.run(statements.sweepContents, [ids])
       return 'part'
     },
   }
