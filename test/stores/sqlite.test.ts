@@ -522,6 +522,23 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(Buffer.concat(chunks).equals(content)).toBe(true)
     })
 
+    it('takes several small contents in one step: those that are replaced all the time would outrun it', async () => {
+      const file = await createFile()
+      openStore(file.open(), { sweepInterval: 0 })
+      const other = file.open()
+      for (let id = 1; id <= 48; id++) {
+        other.exec(`INSERT INTO resource_contents (id, expires) VALUES (${id}, 1)`)
+        other.exec(`INSERT INTO resource_chunks VALUES (${id}, 0, x'00')`)
+      }
+      const watched = watchHandle(file.open())
+      openStore(watched.handle, { sweepInterval: 3_600_000 })
+      await until(() => countRows(other, 'resource_contents') === 0, 'The sweep has left content that no state has.')
+      expect(countRows(other, 'resource_chunks')).toBe(0)
+      // One more than 48 / 16, where the last step has found that nothing is left.
+      const steps = watched.runs.filter((sql) => /SELECT id FROM resource_contents .* key IS NULL/s.test(sql))
+      expect([3, 4]).toContain(steps.length)
+    })
+
     it('shows no content of which the sweep of another process has taken a part', async () => {
       const handle = (await createFile()).open()
       const store = openStore(handle, { sweepInterval: 0 })

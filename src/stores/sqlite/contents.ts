@@ -17,7 +17,7 @@ import type { LargeBody } from '../types.ts'
 import type { SqliteClock } from './changes.ts'
 import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
-import type { SqliteStatements } from './statements.ts'
+import { MOST_CHUNKS, type SqliteStatements } from './statements.ts'
 
 export interface SqliteContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
@@ -90,19 +90,26 @@ export function createSqliteContents(
     if (statements.linkContent.get(id) === undefined) throw createLostContentError()
   }
 
-  /** Content that was given up; content that a path shows stays. */
-  function clear(id: ContentId): Swept {
-    if (statements.findAbandoned.get(id) === undefined) return 'all'
-    const swept = statements.sweepChunks.all(id, id) as unknown[]
-    if (swept.length === 0) statements.sweepContent.run(id)
-    return 'part'
+  /**
+   * Removes content that was given up, or a part of it; content that a path shows stays.
+   * @returns the number of chunks; `undefined` where there is nothing to remove
+   */
+  function clear(id: ContentId): number | undefined {
+    if (statements.findAbandoned.get(id) === undefined) return undefined
+    const { length } = statements.sweepChunks.all(id, id) as unknown[]
+    if (length < MOST_CHUNKS) statements.sweepContent.run(id)
+    return length
   }
 
   function sweep(): Swept {
-    const row = statements.findExpired.get(clock.read()) as { id: number } | undefined
-    if (row === undefined) return 'all'
-    statements.abandonContent.run(row.id)
-    return clear(row.id)
+    const rows = statements.findExpired.all(clock.read()) as { id: number }[]
+    let chunks = 0
+    for (const { id } of rows) {
+      if (chunks >= MOST_CHUNKS) break
+      statements.abandonContent.run(id)
+      chunks += clear(id) ?? 0
+    }
+    return rows.length === 0 ? 'all' : 'part'
   }
 
   function reclaim(): Swept {
@@ -144,7 +151,7 @@ export function createSqliteContents(
     if (key !== undefined) return beside?.remove({ id, key })
     // At once: while the disk is full, the next write needs what this one has taken.
     for (let step = 0; step < MAX_STEPS; step++) {
-      if ((await connection.transactLazily(() => clear(id))) === 'all') break
+      if ((await connection.transactLazily(() => clear(id))) === undefined) break
       await nextTurn()
     }
     sweepSoon()

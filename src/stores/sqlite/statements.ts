@@ -7,6 +7,9 @@ const REPLACED = ['revision', 'changed', 'strong', 'size', 'content_type', 'cont
 const DESCRIBED = ['content_encoding', 'content_language', 'filename', 'content_id', 'sha256']
 const PUT = ['collection', 'sort_key', 'expires', ...REPLACED, ...DESCRIBED]
 
+/** Chunks that are removed in one step: 8 MiB. */
+export const MOST_CHUNKS = 64
+
 type StatementName = keyof ReturnType<typeof writeStatements> | keyof ReturnType<typeof writeIndexStatements>
 
 export interface SqliteStatements extends Readonly<Record<StatementName, SqliteStatement>> {
@@ -98,9 +101,9 @@ function writeStatements(prefix: string) {
       WHERE expires IS NOT NULL AND expires < ? - ${KEPT_AFTER_EXPIRY} LIMIT 500) RETURNING 1`,
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
     findExpired: `SELECT id FROM ${contents} WHERE expires IS NOT NULL AND expires < ? AND key IS NULL
-      ORDER BY expires LIMIT 1`,
+      ORDER BY expires LIMIT 16`,
     sweepChunks: `DELETE FROM ${chunks} WHERE content_id = ? AND chunk IN
-      (SELECT chunk FROM ${chunks} WHERE content_id = ? LIMIT 64) RETURNING 1`,
+      (SELECT chunk FROM ${chunks} WHERE content_id = ? LIMIT ${MOST_CHUNKS}) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = ?`,
 
     // Content with a key lies in a content store.
