@@ -249,6 +249,26 @@ describe('postgresStore, the sweep', () => {
     await store.close?.()
   })
 
+  it('leaves no entry of an unused index where another process removes some of them at the same moment', async () => {
+    const tablePrefix = await createLost(0, 0)
+    await pool.query(`INSERT INTO ${tablePrefix}places (collection, index_version, phase, walked, indexed, used)
+      VALUES (NULL, 'v', 0, '', 0, 0)`)
+    await pool.query(`INSERT INTO ${tablePrefix}entries (place, sort_key)
+      SELECT 1, decode(lpad(to_hex(n), 4, '0'), 'hex') FROM generate_series(1, 800) n`)
+    const other = await pool.connect()
+    await other.query('BEGIN')
+    // As many as one step takes.
+    await other.query(`DELETE FROM ${tablePrefix}entries WHERE sort_key <= decode(lpad(to_hex(500), 4, '0'), 'hex')`)
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 1 })
+    await store.read('/a')
+    await untilHeldUp(pool, new Promise(() => {}))
+    await other.query('COMMIT')
+    other.release()
+    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}places`)).toBe(0), 30_000)
+    expect(await countRows(`${tablePrefix}entries`)).toBe(0)
+    await store.close?.()
+  })
+
   it('takes several small contents in one step: those that are replaced all the time would outrun it', async () => {
     const tablePrefix = await createLost(48, 1)
     const watched = watchPool(pool)

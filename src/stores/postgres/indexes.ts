@@ -210,7 +210,9 @@ function writeIndexStatements(prefix: string) {
     findDropped: `SELECT id FROM ${places} WHERE collection IS NULL LIMIT 1`,
     sweepEntries: sweepOf(entries),
     sweepPending: sweepOf(pending),
-    sweepPlace: `DELETE FROM ${places} WHERE id = $1::integer`,
+    // Not once the two before find nothing: that may be because another process removes some at the same moment, and leaves the rest.
+    sweepPlace: `DELETE FROM ${places} WHERE id = $1::integer AND NOT EXISTS
+      (SELECT 1 FROM ${entries} WHERE place IN ($1, -$1)) AND NOT EXISTS (SELECT 1 FROM ${pending} WHERE place = $1)`,
     walkMembers: `SELECT ${FACTS}, ${CONTENT}, convert_from(sort_key, 'UTF8') AS sort_key FROM ${states}
       WHERE collection = $1::bytea AND state = $2::smallint AND sort_key > $3::bytea
       ORDER BY ${states}.sort_key LIMIT ${BATCH}`,
