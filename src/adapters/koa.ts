@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkHandler, type Handler } from '../core/handler.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { removeContentFields } from '../core/write-head.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
 import { checkPrefix, mount, readPrefix } from './node.ts'
 
@@ -76,12 +77,16 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
 
 /**
  * Koa answers an error with no field but those of the error; what a middleware has put on every answer has to be among
- * them.
+ * them. Of two values one counts, but Vary has the names of both.
  */
 function keepFields(error: unknown, fields: HostFields): unknown {
   if (fields.size === 0 || typeof error !== 'object' || error === null) return error
   const host = error as { headers?: Readonly<Record<string, unknown>> }
-  return Object.assign(host, { headers: { ...Object.fromEntries(fields), ...host.headers } })
+  const headers: Record<string, unknown> = { ...Object.fromEntries(fields), ...host.headers }
+  for (const name in host.headers) {
+    if (name.toLowerCase() === 'vary') headers[name] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[name]))
+  }
+  return Object.assign(host, { headers })
 }
 
 function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {

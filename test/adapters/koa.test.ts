@@ -44,6 +44,17 @@ describe('koaMiddleware', () => {
     expect([answer.status, answer.text, errors]).toEqual([404, 'written', []])
   })
 
+  it('merges Vary of an error with that of the middleware before the route', async () => {
+    const app = new Koa()
+    app.silent = true
+    app.use(koaMiddleware(preflight({ origins: ['https://app.example', 'https://b.example'] })))
+    const own = [{ Vary: 'Accept' }, { vary: ['Accept', 'origin'] }, { Vary: '*' }, {}]
+    app.use((context) => context.throw(406, 'none', { headers: Object.freeze(own[Number(context.query['n'])]) }))
+    const port = await listen(createServer(app.callback()))
+    const varying = own.map(async (_, n) => (await send(port, { target: `/?n=${n}` })).field('vary'))
+    expect(await Promise.all(varying)).toEqual(['Origin, Accept', 'Origin, Accept', '*', 'Origin'])
+  })
+
   it('changes the method before the routes of the host', async () => {
     const app = new Koa()
     app.use(koaMiddleware(methodOverride()))
