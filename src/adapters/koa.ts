@@ -83,9 +83,8 @@ function keepFields(error: unknown, fields: HostFields): unknown {
   if (fields.size === 0 || typeof error !== 'object' || error === null) return error
   const host = error as { headers?: Readonly<Record<string, unknown>> }
   const headers: Record<string, unknown> = { ...Object.fromEntries(fields), ...host.headers }
-  for (const name in host.headers) {
-    if (name.toLowerCase() === 'vary') headers[name] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[name]))
-  }
+  const own = Object.keys(host.headers ?? {}).find((name) => name.toLowerCase() === 'vary')
+  if (own !== undefined) headers[own] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[own]))
   return Object.assign(host, { headers })
 }
 
