@@ -253,6 +253,9 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ...[
     '$2b$10$N9qo8uLOickgx2ZMRZoMye',
     '$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA',
+    '{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=',
+    '{SSHA}DkMTwBl+a/3DQTxCYEApdUtNXGgdUac3',
+    '{MD5}X03MO1qnZdYdgyfeuILPmQ==',
     '$apr1$r31abcde$HqJZimcKQFAMYayBlzkMT/',
     '$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO',
     '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$X3DX6M94c7o',

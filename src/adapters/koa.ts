@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkHandler, type Handler } from '../core/handler.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { removeContentFields } from '../core/write-head.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
 import { checkPrefix, mount, readPrefix } from './node.ts'
 
@@ -43,8 +44,8 @@ const adapt = createAdapter<KoaContext, unknown>({
     context.respond = true
   },
   setField: ({ res }, name, value) => void res.setHeader(name, value),
-  fail(_context, error, fields) {
-    throw keepFields(error, fields)
+  fail(context, error, fields) {
+    throw keepFields(context, error, fields)
   },
 })
 
@@ -74,14 +75,28 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   }
 }
 
+type ErrorHeaders = Readonly<Record<string, unknown>> | undefined
+
+/** Headers that were put on an error: the response that they are for, and the headers that the error had of its own. */
+const madeHeaders = new WeakMap<object, { readonly res: ServerResponse; readonly own: ErrorHeaders }>()
+
 /**
  * Koa answers an error with no field but those of the error; what a middleware has put on every answer has to be among
- * them.
+ * them. Of two values one counts, but Vary has the names of both. A program may throw one error for many requests: what was put
+ * on it for another response is not for this one.
  */
-function keepFields(error: unknown, fields: HostFields): unknown {
-  if (fields.size === 0 || typeof error !== 'object' || error === null) return error
-  const host = error as { headers?: Readonly<Record<string, unknown>> }
-  return Object.assign(host, { headers: { ...Object.fromEntries(fields), ...host.headers } })
+function keepFields({ res }: KoaContext, error: unknown, fields: HostFields): unknown {
+  if (typeof error !== 'object' || error === null) return error
+  const host = error as { headers?: ErrorHeaders }
+  const made = host.headers && madeHeaders.get(host.headers)
+  if (fields.size === 0 && made === undefined) return error
+  const own = made === undefined ? host.headers : made.own
+  const present = made?.res === res ? host.headers : own
+  const headers: Record<string, unknown> = { ...Object.fromEntries(fields), ...present }
+  const vary = Object.keys(present ?? {}).find((name) => name.toLowerCase() === 'vary')
+  if (vary !== undefined) headers[vary] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[vary]))
+  madeHeaders.set(headers, { res, own })
+  return Object.assign(host, { headers })
 }
 
 function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {

@@ -57,9 +57,12 @@ export function indexAccounts<Secret>(
   return index
 }
 
-/** Whether a secret is a hash of a password, by `hashPassword`, bcrypt, Argon2 or crypt (`$apr1$`, `$6$`), and not the password. */
+/**
+ * Whether a secret is a hash of a password, by `hashPassword`, bcrypt, Argon2, crypt (`$apr1$`, `$6$`) or LDAP (`{SHA}`), and not
+ * the password. The 13 characters of DES could be a password.
+ */
 export function isPasswordHash(secret: string): boolean {
-  return /^\$(?:scrypt|2[abxy]?|argon2[a-z]*|(?:apr1|[156y])\$[^$]+)\$/.test(secret)
+  return /^\$(?:scrypt|2[abxy]?|argon2[a-z]*|(?:apr1|[156y])\$[^$]+)\$|^\{S?(?:SHA\d*|MD5)\}[\w+/]{22,}=*$/.test(secret)
 }
 
 /** Names what is there in place of a secret, for a message. A number may be the secret itself. */

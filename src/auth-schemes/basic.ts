@@ -113,7 +113,7 @@ export function basic(options: BasicOptions): AuthScheme {
       return passThrottle(throttle, user, exchange, () =>
         known === undefined
           ? andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
-          : reportAttempt(throttle, user, 'accepted', exchange, () => known),
+          : reportAttempt(throttle, user, 'accepted', exchange, () => copyResult(known)),
       )
     },
   }

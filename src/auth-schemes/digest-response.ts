@@ -27,7 +27,7 @@ export interface DigestCredentials {
   readonly uri: string
   readonly response: string
   readonly cnonce: string
-  /** As sent: eight hexadecimal digits. */
+  /** As sent: eight hexadecimal digits, 1 or more. */
   readonly nc: string
   readonly algorithm: DigestAlgorithm
 }
@@ -49,7 +49,8 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
   if (![nonce, uri, cnonce].every((text) => /^[\x20-\x7e]+$/.test(text))) return undefined
   // Without qop there is no count, and a replay could not be detected (RFC 7616 §3.4).
   if (parameters.get('qop') !== 'auth' || parameters.get('userhash')?.toLowerCase() === 'true') return undefined
-  if (!/^[\da-f]{8}$/i.test(nc) || !/^[\da-f]+$/.test(response)) return undefined
+  // Counts begin at 1 (RFC 7616 §3.4).
+  if (!/^(?!0{8})[\da-f]{8}$/i.test(nc) || !/^[\da-f]+$/.test(response)) return undefined
   return { user, realm, nonce, uri, response, cnonce, nc, algorithm }
 }
 

@@ -59,7 +59,10 @@ export type Verdict = boolean | null | undefined | VerifiedUser
 export interface VerifiedUser {
   /** Default: the user name; for a token its `sub`, or its `client_id` without a `sub`. */
   readonly id?: string
-  /** Whatever else is known, for `authorize`. */
+  /**
+   * Whatever else is known, for `authorize`. While a verdict is cached, each request has a copy of the object, but not of the
+   * objects in it.
+   */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
@@ -92,7 +95,14 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string, rule?:
 export function copyResult<Result extends { readonly outcome: string; readonly principal?: Principal }>(
   result: Result,
 ): Result {
-  return result.outcome === 'accepted' ? { ...result, principal: { ...result.principal } } : result
+  if (result.outcome !== 'accepted') return result
+  return { ...result, principal: { ...result.principal, claims: copyClaims(result.principal?.claims) } }
+}
+
+/** Those of `jwt` are frozen; an object of a class stays as it is, since a copy would be without its methods. */
+function copyClaims(claims: Principal['claims']): Principal['claims'] {
+  if (claims === undefined || Object.isFrozen(claims)) return claims
+  return Object.getPrototypeOf(claims) === Object.prototype ? { ...claims } : claims
 }
 
 /** The answer of a function to a question. @throws TypeError for another: the operator would not hear of the refusal */

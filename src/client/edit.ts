@@ -15,6 +15,8 @@ export interface EditOptions extends RequestOptions {
    * `'rerun'`, which counts correctly: a merge takes two equal increments for one.
    */
   readonly whenChanged?: 'rerun' | 'merge'
+  /** How often the edit is tried while others change the document. Default: that of the client. */
+  readonly maxAttempts?: number | undefined
 }
 
 export type EditResult<Value, Path extends string> =
@@ -31,7 +33,7 @@ export async function editDocument(
   known: ResourceDocument | undefined,
   change: Change,
 ): Promise<Result> {
-  const { signal, whenChanged = 'rerun' } = call.options ?? {}
+  const { signal, whenChanged, maxAttempts = call.maxAttempts } = call.options ?? {}
   let base = known
   if (!base) {
     const read = await readDocument(call)
@@ -77,7 +79,7 @@ export async function editDocument(
       if (conflicts.length > 0) return conflict(answer, theirs, conflicts)
       intended = value
     }
-    if (attempts >= call.maxAttempts) return conflict(answer, theirs, [])
+    if (attempts >= maxAttempts) return conflict(answer, theirs, [])
     base = theirs
   }
 }

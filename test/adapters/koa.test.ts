@@ -4,6 +4,8 @@ import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { auth } from '../../src/handlers/auth.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
 import { range } from '../../src/handlers/range.ts'
@@ -42,6 +44,40 @@ describe('koaMiddleware', () => {
     const fields = ['Origin: https://app.example']
     const answer = await send(await listen(createServer(app.callback())), { target: '/', fields })
     expect([answer.status, answer.text, errors]).toEqual([404, 'written', []])
+  })
+
+  it('merges Vary of an error with that of the middleware before the route', async () => {
+    const app = new Koa()
+    app.silent = true
+    app.use(koaMiddleware(preflight({ origins: ['https://app.example', 'https://b.example'] })))
+    const own = [{ Vary: 'Accept' }, { vary: ['Accept', 'origin'] }, { Vary: '*' }, {}]
+    app.use((context) => context.throw(406, 'none', { headers: Object.freeze(own[Number(context.query['n'])]) }))
+    const port = await listen(createServer(app.callback()))
+    const varying = own.map(async (_, n) => (await send(port, { target: `/?n=${n}` })).field('vary'))
+    expect(await Promise.all(varying)).toEqual(['Origin, Accept', 'Origin, Accept', '*', 'Origin'])
+  })
+
+  it('gives an error that is thrown for many requests the fields of each, and its own', async () => {
+    const app = new Koa()
+    app.silent = true
+    const origins = ['https://a.example', 'https://b.example']
+    app.use(koaMiddleware(auth({ schemes: [basic({ accounts: { ada: 'lovelace' } })], requireAuth: () => false })))
+    app.use(koaMiddleware(preflight({ origins })))
+    const error = Object.assign(new Error('none'), { status: 404, headers: { 'X-Own': '1', Vary: 'Accept' } })
+    app.use(() => {
+      throw error
+    })
+    const port = await listen(createServer(app.callback()))
+    const NAMES = ['access-control-allow-origin', 'cache-control', 'x-own', 'vary']
+    const seen = async (...fields: string[]) => {
+      const answer = await send(port, { target: '/', fields })
+      return NAMES.map((name) => answer.field(name))
+    }
+    const vary = 'Authorization, Origin, Accept'
+    const ada = `Authorization: Basic ${btoa('ada:lovelace')}`
+    expect(await seen(`Origin: ${origins[0]}`, ada)).toEqual([origins[0], 'private, no-cache', '1', vary])
+    expect(await seen(`Origin: ${origins[1]}`)).toEqual([origins[1], undefined, '1', vary])
+    expect(await seen()).toEqual([undefined, undefined, '1', vary])
   })
 
   it('changes the method before the routes of the host', async () => {

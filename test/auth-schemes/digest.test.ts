@@ -341,6 +341,15 @@ describe('digest', () => {
     expect((await server.send({ headers: { Authorization: answerChallenge(challenges[0]) } })).status).toBe(status)
   })
 
+  it('does not ask the other processes about a count of zero (RFC 7616 §3.4)', async () => {
+    const claim = vi.fn(() => true)
+    const server = await serve({ shared: { key: Buffer.alloc(32, 1), claim } })
+    const { challenges } = await server.send()
+    const ask = (nc: string) => server.send({ headers: { Authorization: answerChallenge(challenges[0], { nc }) } })
+    expect([(await ask('00000000')).status, (await ask('00000001')).status]).toEqual([401, 200])
+    expect(claim).toHaveBeenCalledTimes(1)
+  })
+
   it('keeps a copy of the shared key, which nothing changes', async () => {
     const key = Buffer.alloc(32, 1)
     const server = await serve({ shared: { key, claim: () => true } })

@@ -4,6 +4,7 @@ import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { AuthScheme, Verdict } from '../../src/auth-schemes/scheme.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import type { Principal } from '../../src/core/request-view.ts'
 
 type Verify = () => Verdict
 
@@ -37,6 +38,39 @@ describe.each(SCHEMES)('the verdicts that %s keeps', (_, create, most, credentia
     expect(create(() => true).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'accepted' })
     expect(create(() => false).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'rejected' })
   })
+})
+
+const noThrottle: Throttle = { check: () => undefined, report: () => undefined }
+const KEEPING: typeof SCHEMES = [
+  ...SCHEMES,
+  [
+    'basic with a throttle',
+    (verify) => basic({ verify, throttle: noThrottle, cacheLifetime: 60_000 }),
+    1000,
+    SCHEMES[0]![3],
+  ],
+]
+
+it.each(KEEPING)('%s gives each request a principal and claims of its own', (_, create, _most, credentialsOf) => {
+  const verify = vi.fn(() => ({ id: 'ada', claims: { role: 'reader' } }))
+  const scheme = create(verify)
+  for (const _ of [1, 2, 3]) {
+    const { principal } = scheme.authenticate(credentialsOf('ada'), EXCHANGE) as { principal: Principal }
+    expect(principal).toEqual({ scheme: expect.any(String), id: 'ada', claims: { role: 'reader' } })
+    Object.assign(principal, { id: 'grace' })
+    Object.assign(principal.claims!, { role: 'admin' })
+  }
+  expect(verify).toHaveBeenCalledTimes(1)
+})
+
+it('claims of a class stay as they are', () => {
+  class Rights {
+    may = (): boolean => true
+  }
+  const scheme = bearer(() => ({ id: 'ada', claims: new Rights() as never }), { cacheLifetime: 60_000 })
+  for (const _ of [1, 2]) {
+    expect(scheme.authenticate('tok', EXCHANGE)).toMatchObject({ principal: { claims: expect.any(Rights) } })
+  }
 })
 
 it('a throttle withholds and counts a verdict that basic keeps, like one that it has just made', () => {

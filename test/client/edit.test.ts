@@ -1,6 +1,12 @@
 import { fetch as undiciFetch } from 'undici'
 import { describe, expect, it, vi } from 'vitest'
-import { createResourceClient, expectSuccess, type Fetch, type ResourceClientOptions } from '../../src/client.ts'
+import {
+  createResourceClient,
+  type EditOptions,
+  expectSuccess,
+  type Fetch,
+  type ResourceClientOptions,
+} from '../../src/client.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -172,6 +178,27 @@ describe('edit', () => {
     expect(calls).toBe(2)
     // A random part of 10 ms, and one of 20.
     expect(times).toEqual(expect.arrayContaining([7, 14]))
+  })
+
+  it('takes the number of attempts of one edit from its options', async () => {
+    const { base, client } = await open({ maxAttempts: 5 })
+    const others = createResourceClient(base)
+    const tryEdit = async (options: EditOptions) => {
+      let calls = 0
+      const edit = await client.edit(
+        PATH,
+        async (document) => {
+          await others.edit(PATH, (other) => withMember(other, 'count', Math.random()))
+          calls++
+          return withMember(document, 'name', 'mine')
+        },
+        options,
+      )
+      return [edit.status, calls]
+    }
+    expect(await tryEdit({ maxAttempts: 1 })).toEqual([412, 1])
+    expect(await tryEdit({ maxAttempts: 7 })).toEqual([412, 7])
+    expect(await tryEdit({ maxAttempts: undefined })).toEqual([412, 5])
   })
 
   it('loses none of 2,000 edits of two clients (issue 21: two clients, racing typed edits)', async () => {
