@@ -27,6 +27,7 @@ import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { scopeNamesOf } from './scope.ts'
+import { splitProperties } from './server-properties.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
@@ -173,7 +174,7 @@ function complete(
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
   checkParsedJson(document, context.limits)
   if (files.length > 0) checkParsedJson(facts, context.limits)
-  return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
+  return andThen(schema === undefined ? document : coerce(document, schema, scopeNamesOf(exchange.route)), (value) =>
     newMemberOf(exchange, new WrittenDocument(value), files, facts),
   )
 }
@@ -197,14 +198,17 @@ function mapNames(fields: readonly FormField[], form: ReadonlyMap<string, string
 /**
  * Reads numbers and booleans out of the text of a form, where the schema refuses the text. A schema cannot be asked for
  * its types, but it can be asked whether it likes a value.
+ * @param unseen names of properties that the schema does not see: their text stays text
  */
-function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<JsonObject> {
-  return andThen(validateValue(schema, document), (result) => {
+function coerce(document: JsonObject, schema: StandardSchema, unseen: readonly string[]): MaybePromise<JsonObject> {
+  const seen = splitProperties(document, unseen).rest as JsonObject
+  // It is asked once more when all is known, and may change its input in place.
+  return andThen(validateValue(schema, structuredClone(seen)), (result) => {
     if (result?.issues === undefined) return document
     const coerced: Record<string, JsonValue> = { ...document }
     for (const issue of atOnce(result.issues)) {
       const [name = '', ...rest] = parsePointer(toContentError(issue).pointer)!
-      const text = rest.length === 0 && Object.hasOwn(document, name) ? document[name] : undefined
+      const text = rest.length === 0 && Object.hasOwn(seen, name) ? seen[name] : undefined
       if (typeof text === 'string') defineMember(coerced, name, coerceText(text))
     }
     return coerced
