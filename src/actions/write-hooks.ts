@@ -152,7 +152,8 @@ export function stamp(
     if (equalJson(given, rest)) return document
     requireKeptNumbers(document)
     checkParsedJson(given, route.context.limits)
-    const draft = new WrittenDocument(given)
+    // A copy: the schema may change it in place.
+    const draft = new WrittenDocument(structuredClone(given))
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
       // A file is stored beside its item: what the schema of before or `process` has left there stays, as without the hook.
       const isBesideItem = route !== exchange.route
