@@ -5,10 +5,10 @@ import { isLargeBody, memberPath, nameOf, splitPath, UntilLeft } from '../stores
 import type { RemoveOptions, RemoveResult, StoredResource } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, NOTHING, removeChange } from './commit.ts'
+import { isOwnPath } from './other-definitions.ts'
 import { entityTagOf, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { isOwnPath } from './route-table.ts'
 import { expectationOf, requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
 

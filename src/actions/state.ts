@@ -9,10 +9,10 @@ import { formatEntityTag } from '../protocol/preconditions.ts'
 import { isSafeMethod } from '../protocol/request-line.ts'
 import { isResource, splitPath } from '../stores/rules.ts'
 import type { Expectation, StoredState } from '../stores/types.ts'
+import { isOthersResource } from './other-definitions.ts'
 import { selectedValidators } from './representation.ts'
 import { HIDDEN, METADATA, type Reading, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
 import type { Action, Route } from './route.ts'
-import { isOthersResource } from './route-table.ts'
 import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
