@@ -22,7 +22,10 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
       return emptyReply(202, [...fields, ...appliedPreferences(exchange, 'accepted')])
     })
   }
-  return andThen(commit(exchange, attempt, undefined), (result) => createReply(exchange, result.resource))
+  return andThen(
+    commit(exchange, () => attempt(exchange)),
+    (result) => createReply(exchange, result.resource),
+  )
 }
 
 function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {

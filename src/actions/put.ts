@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-line.ts'
 import { isStaged, nameOf } from '../stores/rules.ts'
@@ -50,8 +50,7 @@ function putDocument(exchange: ResourceExchange, document: Document): MaybePromi
     return putProperties(exchange, document)
   }
   const valid = validateDocument(document, route, unknownMembers(exchange))
-  if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
-  return store(exchange, proposeDocument(exchange, valid))
+  return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, valid)))
 }
 
 /** PUT of an item some of whose properties are the server's. */
@@ -67,18 +66,14 @@ function putProperties(exchange: ResourceExchange, document: Document): MaybePro
 async function putItem(exchange: ResourceExchange, document: Document, owned: JsonObject): Promise<Reply> {
   const item = await validateItemContent(exchange, document)
   let proposal!: Proposal
-  const result = await commit(
-    exchange,
-    async (exchange): Promise<WriteResult> => {
-      const seen = await readSeenState(exchange)
-      if (seen === undefined) return { outcome: 'conflict', current: exchange.state }
-      const complete = await completeItem(exchange, item, seen.resource)
-      const stamped = await stampReplacement(exchange, complete, seen)
-      proposal = proposeDocument(exchange, addProperties(stamped, owned))
-      return attemptOver(exchange, proposal.content, seen)
-    },
-    undefined,
-  )
+  const result = await commit(exchange, async (): Promise<WriteResult> => {
+    const seen = await readSeenState(exchange)
+    if (seen === undefined) return { outcome: 'conflict', current: exchange.state }
+    const complete = await completeItem(exchange, item, seen.resource)
+    const stamped = await stampReplacement(exchange, complete, seen)
+    proposal = proposeDocument(exchange, addProperties(stamped, owned))
+    return attemptOver(exchange, proposal.content, seen)
+  })
   return createReply(exchange, result, proposal)
 }
 
@@ -96,22 +91,22 @@ function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
 }
 
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
-  const result = commitContent(exchange, proposal.content)
-  if (isPromise(result)) return result.then((result) => createReply(exchange, result, proposal))
-  return createReply(exchange, result, proposal)
+  return andThen(commitContent(exchange, proposal.content), (result) => createReply(exchange, result, proposal))
 }
 
 /** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
 function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
   const { body } = content
-  if (typeof body === 'string' || body instanceof Uint8Array) return commit(exchange, attempt, content)
-  return isStaged(body) ? commitOrDiscard(exchange, content) : commitWithoutTurn(exchange, attempt, content)
+  if (isStaged(body)) return commitOrDiscard(exchange, content)
+  const write = (): MaybePromise<WriteResult> => attempt(exchange, content)
+  const isSmall = typeof body === 'string' || body instanceof Uint8Array
+  return isSmall ? commit(exchange, write) : commitWithoutTurn(exchange, write)
 }
 
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await commit(exchange, attempt, content)
+    return await commit(exchange, () => attempt(exchange, content))
   } catch (error) {
     await discardContent(content)
     throw error
