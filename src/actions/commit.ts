@@ -132,7 +132,7 @@ export function writeChange(
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
   if (outbox !== undefined || beside !== undefined) {
-    const { related = NOTHING } = options
+    const { related = NO_RELATED_WRITES } = options
     const relatedTo = (state: NewState): readonly RelatedWrite[] => {
       const others = beside === undefined ? related : [...related, ...beside.writes(state)]
       return outbox === undefined ? others : [...others, ...outbox(path, foresee(path, content, state))]
@@ -161,7 +161,7 @@ export function removeChange(
   options: RemoveOptions,
   change: PendingChange,
 ): MaybePromise<RemoveResult> {
-  const relatedWrites = change.writes?.(path, undefined) ?? NOTHING
+  const relatedWrites = change.writes?.(path, undefined) ?? NO_RELATED_WRITES
   const own = Object.assign(options, { expect: { version }, relatedWrites })
   return andThen(store.remove(path, own), (result) => {
     if (result.outcome === 'conflict') return judgeConflict(result, own.expect, undefined)
@@ -185,13 +185,13 @@ export function judgeConflict(conflict: WriteConflict, expect: Expectation, othe
 }
 
 /** What every write is given that has nothing beside it: a store would otherwise find what pollutes every object, and write that. */
-export const NOTHING: readonly RelatedWrite[] = Object.freeze([])
+export const NO_RELATED_WRITES: readonly RelatedWrite[] = Object.freeze([])
 
 /** Options of a write that ends when the client has left. */
 export class WriteUntilLeft extends UntilLeft implements WriteOptions {
   readonly expect: Expectation
   readonly requires: string | undefined
-  readonly related: readonly RelatedWrite[] = NOTHING
+  readonly related: readonly RelatedWrite[] = NO_RELATED_WRITES
 
   constructor(exchange: ResourceExchange, expect: Expectation, requires: string | undefined) {
     super(exchange)

@@ -125,7 +125,7 @@ export async function discardContent({ body }: Pick<Content, 'body'>): Promise<v
 }
 
 /** Content up to this size is passed to the store as one value. */
-export const SMALL: number = 64 * 1024
+export const SMALL_CONTENT: number = 64 * 1024
 
 /** Content that is ready to be stored. */
 export interface TakenContent {
@@ -143,7 +143,7 @@ export function holdSmall({ route }: ResourceExchange, body: Uint8Array): TakenC
 /** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
 export async function readSmall(exchange: ResourceExchange, source: AsyncIterable<Uint8Array>): Promise<TakenContent> {
   const { limits, store } = exchange.route.context
-  const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
+  const content = await (store.stage ? readUpTo(source, SMALL_CONTENT) : collectBytes(source, limits.bodySize))
   const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal: exchange.signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
@@ -165,7 +165,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const { limits } = exchange.route.context
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = exchange.hasJson
-  const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
+  const most = isJson ? Math.max(limits.bodySize, SMALL_CONTENT) : SMALL_CONTENT
   // The length of coded content is not known.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange)
   const isSmall = findConsumed(exchange) !== undefined || (length !== undefined && length <= most)

@@ -17,7 +17,7 @@ import {
   isDecodedText,
   readContent,
   readSmall,
-  SMALL,
+  SMALL_CONTENT,
   streamContent,
   type TakenContent,
 } from './content.ts'
@@ -47,8 +47,8 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
 /** A form that says that it is small is taken apart in one go; any other as it arrives. */
 function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
   const length = declaredLength(exchange)
-  if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
-  return readContent(exchange, SMALL, (exchange, content) => {
+  if (length === undefined || length > SMALL_CONTENT || !isAsSent(exchange)) return streamMultipart(exchange, type)
+  return readContent(exchange, SMALL_CONTENT, (exchange, content) => {
     const form = createForm(exchange)
     for (const part of splitMultipart(content, type, form.limits)) {
       if (part.kind === 'field') form.addField(part)

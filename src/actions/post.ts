@@ -50,7 +50,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
       ? readJson(exchange, validContent)
       : readRawContent(exchange).then(({ content }) => content)
     return andThen(content, (content) =>
-      store({ exchange, member: rawMemberOf(exchange, content), toReply: createRawReply, onCreated: undefined }),
+      storeMember({ exchange, member: rawMemberOf(exchange, content), toReply: createRawReply, onCreated: undefined }),
     )
   }
   if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
@@ -67,7 +67,7 @@ function validContent(exchange: ResourceExchange, document: Document): MaybeProm
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
   const { route } = exchange
   if (route.collection!.create === 'created') {
-    return store({ exchange, member, toReply: createReply, onCreated: undefined })
+    return storeMember({ exchange, member, toReply: createReply, onCreated: undefined })
   }
   let started: (() => void) | undefined
   const accepted: NewMember = {
@@ -79,11 +79,11 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
       return [...member.related(name, state), work.record]
     },
   }
-  return store({ exchange, member: accepted, toReply: acceptedReply, onCreated: () => started?.() })
+  return storeMember({ exchange, member: accepted, toReply: acceptedReply, onCreated: () => started?.() })
 }
 
 /** Stores a new member, and answers with it. */
-function store(creation: Creation): MaybePromise<Reply> {
+function storeMember(creation: Creation): MaybePromise<Reply> {
   const isAnyStaged = creation.member.taken.some(({ body }) => isStaged(body))
   return isAnyStaged ? storeOrDiscard(creation) : attempt(creation, 1)
 }

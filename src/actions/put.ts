@@ -41,7 +41,7 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 
 function putContent(exchange: ResourceExchange): MaybePromise<Reply> {
   if (exchange.route.isJson || hasSchema(exchange)) return readJson(exchange, putDocument)
-  return readRawContent(exchange).then((proposal) => store(exchange, proposal))
+  return readRawContent(exchange).then((proposal) => storeProposal(exchange, proposal))
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
@@ -50,7 +50,7 @@ function putDocument(exchange: ResourceExchange, document: Document): MaybePromi
     return putProperties(exchange, document)
   }
   const valid = validateDocument(document, route, unknownMembers(exchange))
-  return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, valid)))
+  return andThen(valid, (valid) => storeProposal(exchange, proposeDocument(exchange, valid)))
 }
 
 /** PUT of an item some of whose properties are the server's. */
@@ -59,7 +59,7 @@ function putProperties(exchange: ResourceExchange, document: Document): MaybePro
   const { document: own, owned } = splitScope(exchange, document)
   if (route.describesFiles || route.beforeWrite !== undefined) return putItem(exchange, own, owned)
   const valid = validateItem(own, route, unknownMembers(exchange), scopeNamesOf(route))
-  return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, addProperties(valid, owned))))
+  return andThen(valid, (valid) => storeProposal(exchange, proposeDocument(exchange, addProperties(valid, owned))))
 }
 
 /** PUT of content that depends on the state it replaces: the server says what is known of files, or a hook changes it. */
@@ -90,7 +90,7 @@ function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
   return resource.hidden === true ? 'restored' : 'replaced'
 }
 
-function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
+function storeProposal(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
   return andThen(commitContent(exchange, proposal.content), (result) => createReply(exchange, result, proposal))
 }
 

@@ -1,6 +1,6 @@
 import { refuse } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import { evaluateConditions, requireCondition } from '../core/fields.ts'
+import { judgeConditions, requireCondition } from '../core/fields.ts'
 import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
@@ -13,7 +13,7 @@ import { isOthersResource } from './other-definitions.ts'
 import { selectedValidators } from './representation.ts'
 import { HIDDEN, METADATA, type Reading, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
 import type { Action, Route } from './route.ts'
-import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
+import { readInScope, refuseOutOfScope, tombstoneOf } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
 export function readState(exchange: ResourceExchange, needed: Reading = WHOLE): MaybePromise<void> {
@@ -117,7 +117,7 @@ export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
 export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<void> {
   // Not read again: another state than the one that `authorize` was shown would be replaced.
   return andThen(exchange.isStateRead ? undefined : readWithHidden(exchange), () => {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)
   })
 }
@@ -148,7 +148,7 @@ export function requirePresent(exchange: ResourceExchange): void {
 function requireState(exchange: ResourceExchange, state: StoredState): void {
   if (isResource(state)) return
   if (state === undefined) {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     refuse(exchange, 'nothing is stored here', new HttpError(404, 'ERR_NOT_FOUND'))
   }
   refuse(exchange, 'it was removed', new HttpError(410, 'ERR_GONE'))
@@ -175,7 +175,7 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
   if (conditions === undefined) return 'proceed'
   // The clock takes 200 instructions, and tags do without it.
   const isDated = conditions.ifModifiedSince !== undefined || conditions.ifUnmodifiedSince !== undefined
-  const outcome = evaluateConditions(exchange, conditions, validators, isDated ? route.context.now() : 0)
+  const outcome = judgeConditions(exchange, conditions, validators, isDated ? route.context.now() : 0)
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
 }
@@ -195,7 +195,7 @@ export function expectationOf(exchange: ResourceExchange): Expectation {
 }
 
 /** Bytes of content that arrive no later than the answer of a store about the state would. */
-const SMALL = 16 * 1024
+const MOST_FORESEEN = 16 * 1024
 
 /** Reads the collection for a POST that is to be judged by its representation (RFC 9110 §13.2.1). */
 export function whereConditional(load: Action['load']): Action['load'] {
@@ -219,7 +219,8 @@ function foreseeVersion(exchange: ResourceExchange): boolean {
   // A condition that was judged once is judged anew by what is stored.
   if (tag === undefined || !route.isComparedByWrite || exchange.isStateRead || exchange.isConditional) return false
   if (conditions!.ifNoneMatch !== undefined || exchange.field('expect') !== undefined) return false
-  if (exchange.trace !== undefined || (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) > SMALL) return false
+  if (exchange.trace !== undefined || (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) > MOST_FORESEEN)
+    return false
   const version = tag.slice(1, -1)
   if (version === '' || formatEntityTag(version) !== tag) return false
   exchange.foreseenVersion = version
