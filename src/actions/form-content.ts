@@ -21,13 +21,12 @@ import {
   streamContent,
   type TakenContent,
 } from './content.ts'
-import { summarizeFile } from './item-files.ts'
 import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { scopeNamesOf } from './scope.ts'
-import { splitProperties } from './server-properties.ts'
+import { splitProperties, summarizeFile } from './server-properties.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
