@@ -57,6 +57,12 @@ function isJudgedAnew(exchange: ResourceExchange, state: StoredState): boolean {
   return isOther
 }
 
+/** What a PUT over a state is called. */
+export function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
+  if (resource === undefined) return 'created'
+  return resource.hidden === true ? 'restored' : 'replaced'
+}
+
 /**
  * A state that is about to be written, without its dates. Of content that is not at hand the answer shows nothing.
  * @throws TypeError for a store that supports `relatedExpect` and does not say how the state will be called
