@@ -12,14 +12,14 @@ import { parsePointer } from '../patch-formats/json-pointer.ts'
 import { isJsonType, type MediaType, parseMediaType, withoutCharset } from '../protocol/media-type.ts'
 import {
   discardContent,
-  holdSmall,
   isAsSent,
   isDecodedText,
   readContent,
-  readSmall,
   SMALL_CONTENT,
   streamContent,
   type TakenContent,
+  takeAtHand,
+  takeIn,
 } from './content.ts'
 import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { JSON_NUMBER } from './query-rules.ts'
@@ -53,7 +53,7 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
       if (part.kind === 'field') form.addField(part)
       else {
         form.expect(part)
-        form.addFile(part, holdSmall(exchange, part.content))
+        form.addFile(part, takeAtHand(exchange, part.content))
         form.fingerprint?.addFile(part, part.content)
       }
     }
@@ -71,7 +71,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       else {
         form.expect(part)
         const content = form.fingerprint?.tapFile(part) ?? part.content
-        const taken = await readSmall(exchange, content)
+        const taken = await takeIn(exchange, content)
         bodies.push(taken.body)
         form.addFile(part, taken)
       }

@@ -13,7 +13,7 @@ import type { RelatedWrite, StoredResource, StoredState } from '../stores/types.
 import { checkReading, requireAuthorization } from './authorization.ts'
 import { beginChange } from './changes.ts'
 import { commit, WriteUntilLeft, writeChange } from './commit.ts'
-import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
+import { contentOf, discardContent, storedType, streamContent, type TakenContent, takeIn } from './content.ts'
 import type { FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
 import { ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
@@ -109,7 +109,7 @@ type Attempted = Stored | { readonly outcome: 'conflict'; readonly current: Stor
 export function createFileReplacement({ describe }: FileOptions): (exchange: ResourceExchange) => Promise<Reply> {
   return async function putFile(exchange) {
     const limit = exchange.action.content!.limit(exchange.contentType)
-    const taken = await readSmall(exchange, streamContent(exchange, limit))
+    const taken = await takeIn(exchange, streamContent(exchange, limit))
     try {
       const { outcome } = await commit(exchange, () => attempt(exchange, taken, describe))
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []

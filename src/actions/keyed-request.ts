@@ -11,7 +11,7 @@ import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import { isResource } from '../stores/rules.ts'
 import type { RelatedWrite, ResourceStore, StoredResource, StoredState } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
-import { SMALL_CONTENT, streamContent, takeContent } from './content.ts'
+import { readForFingerprint, SMALL_CONTENT, streamContent } from './content.ts'
 import { ERASE } from './delete.ts'
 import { Fingerprint, formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
@@ -149,7 +149,7 @@ export async function repeatAnswer(exchange: ResourceExchange, resource: StoredR
 
 /** Reads the content for its fingerprint alone. */
 async function readFingerprint(exchange: ResourceExchange, fingerprint: Fingerprint): Promise<void> {
-  if (fingerprint.kind === 'bytes') return takeContent(exchange)
+  if (fingerprint.kind === 'bytes') return readForFingerprint(exchange)
   const { limits } = exchange.route.context
   const type = { essence: exchange.contentType, parameters: exchange.contentParameters }
   const source = streamContent(exchange, Number.POSITIVE_INFINITY)
