@@ -9,7 +9,7 @@ import { isResource } from '../stores/rules.ts'
 import type { StoredResource, StoredState, Tombstone } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { askAbout, viewRemoved } from './resource-view.ts'
-import { refuseTaken } from './scope.ts'
+import { refuseOutOfScope } from './scope.ts'
 import { checkConditions, readWithHidden, setState } from './state.ts'
 
 /**
@@ -71,7 +71,7 @@ export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
   if (!isJudged || current !== undefined) return undefined
   exchange.isStateRead = false
   return andThen(readWithHidden(exchange), () => {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     return andThen(requireAuthorization(exchange), () => void checkConditions(exchange))
   })
 }

@@ -1,5 +1,5 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { pause } from '../core/time.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS } from '../core/turns.ts'
 import { isExpected, isResource, UntilLeft } from '../stores/rules.ts'
@@ -28,7 +28,7 @@ interface Outcome {
   readonly outcome: string
 }
 
-type Attempt<Input, Result> = (exchange: ResourceExchange, input: Input) => MaybePromise<Result>
+type Attempt<Result> = () => MaybePromise<Result>
 type Won<Result extends Outcome> = Exclude<Result, { outcome: 'conflict' }>
 
 /**
@@ -39,20 +39,18 @@ type Won<Result extends Outcome> = Exclude<Result, { outcome: 'conflict' }>
  * The requests of this process that change one resource take turns. To be called once the content is here: a client that
  * sends slowly would make all others wait.
  * @param attempt makes one attempt, from the state on the exchange
- * @param input what it makes it with
  * @throws HttpError 409 when the resource keeps changing; 503 when too many requests wait for their turn
  */
-export function commit<Input, Result extends Outcome>(
+export function commit<Result extends Outcome>(
   exchange: ResourceExchange,
-  attempt: Attempt<Input, Result>,
-  input: Input,
+  attempt: Attempt<Result>,
 ): MaybePromise<Won<Result>> {
   const { storePath, isStateRead, route } = exchange
   return route.context.turns.take(
     storePath,
     (entry) => {
-      if (entry === 'at-once') return commitWithoutTurn(exchange, attempt, input)
-      return andThen(judgeAnew(exchange), () => commitWithoutTurn(exchange, attempt, input))
+      if (entry === 'at-once') return commitWithoutTurn(exchange, attempt)
+      return andThen(judgeAnew(exchange), () => commitWithoutTurn(exchange, attempt))
     },
     // A write that depends on no state wins at its first attempt.
     isStateRead ? 'refuse' : 'go-on',
@@ -61,21 +59,17 @@ export function commit<Input, Result extends Outcome>(
 }
 
 /** The same without a turn, for content that is still on its way. @see commit */
-export function commitWithoutTurn<Input, Result extends Outcome>(
+export function commitWithoutTurn<Result extends Outcome>(
   exchange: ResourceExchange,
-  attempt: Attempt<Input, Result>,
-  input: Input,
+  attempt: Attempt<Result>,
   attempts = 1,
 ): MaybePromise<Won<Result>> {
-  const result = attempt(exchange, input)
-  if (isPromise(result)) return result.then((result) => settle(exchange, attempt, input, attempts, result))
-  return settle(exchange, attempt, input, attempts, result)
+  return andThen(attempt(), (result) => settle(exchange, attempt, attempts, result))
 }
 
-function settle<Input, Result extends Outcome>(
+function settle<Result extends Outcome>(
   exchange: ResourceExchange,
-  attempt: Attempt<Input, Result>,
-  input: Input,
+  attempt: Attempt<Result>,
   attempts: number,
   result: Result,
 ): MaybePromise<Won<Result>> {
@@ -85,7 +79,7 @@ function settle<Input, Result extends Outcome>(
   }
   // Who has written meanwhile may be who has the parent by now.
   exchange.parentSeenAt = Number.NEGATIVE_INFINITY
-  const attemptAgain = () => commitWithoutTurn(exchange, attempt, input, attempts + 1)
+  const attemptAgain = () => commitWithoutTurn(exchange, attempt, attempts + 1)
   const isParentMissing = (result as Partial<WriteConflict>).missing !== undefined
   if (isParentMissing || attempts >= PATIENT_ATTEMPTS || exchange.scope !== undefined) {
     // The state of before the pause is not the current one any more, and what a store says of one is not in scope yet.
@@ -138,7 +132,7 @@ export function writeChange(
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
   if (outbox !== undefined || beside !== undefined) {
-    const { related = NOTHING } = options
+    const { related = NO_RELATED_WRITES } = options
     const relatedTo = (state: NewState): readonly RelatedWrite[] => {
       const others = beside === undefined ? related : [...related, ...beside.writes(state)]
       return outbox === undefined ? others : [...others, ...outbox(path, foresee(path, content, state))]
@@ -167,7 +161,7 @@ export function removeChange(
   options: RemoveOptions,
   change: PendingChange,
 ): MaybePromise<RemoveResult> {
-  const relatedWrites = change.writes?.(path, undefined) ?? NOTHING
+  const relatedWrites = change.writes?.(path, undefined) ?? NO_RELATED_WRITES
   const own = Object.assign(options, { expect: { version }, relatedWrites })
   return andThen(store.remove(path, own), (result) => {
     if (result.outcome === 'conflict') return judgeConflict(result, own.expect, undefined)
@@ -191,13 +185,13 @@ export function judgeConflict(conflict: WriteConflict, expect: Expectation, othe
 }
 
 /** What every write is given that has nothing beside it: a store would otherwise find what pollutes every object, and write that. */
-export const NOTHING: readonly RelatedWrite[] = Object.freeze([])
+export const NO_RELATED_WRITES: readonly RelatedWrite[] = Object.freeze([])
 
 /** Options of a write that ends when the client has left. */
 export class WriteUntilLeft extends UntilLeft implements WriteOptions {
   readonly expect: Expectation
   readonly requires: string | undefined
-  readonly related: readonly RelatedWrite[] = NOTHING
+  readonly related: readonly RelatedWrite[] = NO_RELATED_WRITES
 
   constructor(exchange: ResourceExchange, expect: Expectation, requires: string | undefined) {
     super(exchange)

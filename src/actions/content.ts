@@ -79,7 +79,7 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
 }
 
 /** Reads the content for its fingerprint alone. @throws HttpError 413 above the limit of the method, 408 */
-export async function takeContent(exchange: ResourceExchange): Promise<void> {
+export async function readForFingerprint(exchange: ResourceExchange): Promise<void> {
   const limit = exchange.action.content!.limit(exchange.contentType)
   // Coded, it may be a little larger than what it stands for.
   const most = isCoded(exchange) ? 2 * limit : limit
@@ -125,7 +125,7 @@ export async function discardContent({ body }: Pick<Content, 'body'>): Promise<v
 }
 
 /** Content up to this size is passed to the store as one value. */
-export const SMALL: number = 64 * 1024
+export const SMALL_CONTENT: number = 64 * 1024
 
 /** Content that is ready to be stored. */
 export interface TakenContent {
@@ -134,16 +134,16 @@ export interface TakenContent {
 }
 
 /** Takes in small content that is at hand. @throws HttpError 413 above what a store that stages nothing may be given */
-export function holdSmall({ route }: ResourceExchange, body: Uint8Array): TakenContent {
+export function takeAtHand({ route }: ResourceExchange, body: Uint8Array): TakenContent {
   const { limits, store } = route.context
   if (store.stage === undefined && body.length > limits.bodySize) throw tooLarge(limits.bodySize)
   return { body, size: body.length }
 }
 
 /** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
-export async function readSmall(exchange: ResourceExchange, source: AsyncIterable<Uint8Array>): Promise<TakenContent> {
+export async function takeIn(exchange: ResourceExchange, source: AsyncIterable<Uint8Array>): Promise<TakenContent> {
   const { limits, store } = exchange.route.context
-  const content = await (store.stage ? readUpTo(source, SMALL) : collectBytes(source, limits.bodySize))
+  const content = await (store.stage ? readUpTo(source, SMALL_CONTENT) : collectBytes(source, limits.bodySize))
   const body = content instanceof Uint8Array ? content : await store.stage!(content, { signal: exchange.signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
@@ -165,7 +165,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const { limits } = exchange.route.context
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = exchange.hasJson
-  const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
+  const most = isJson ? Math.max(limits.bodySize, SMALL_CONTENT) : SMALL_CONTENT
   // The length of coded content is not known.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange)
   const isSmall = findConsumed(exchange) !== undefined || (length !== undefined && length <= most)
@@ -184,7 +184,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   // A hidden state is restored where no other client has done so first.
   const isCompared = isConditional || hidden !== undefined || keyed !== undefined || route.conflict !== undefined
   const mayRetry = isCompared || route.hasParent || route.observesChanges
-  const body = mayRetry ? (await readSmall(exchange, content)).body : content
+  const body = mayRetry ? (await takeIn(exchange, content)).body : content
   return { content: contentOf(exchange, body), isVerbatim }
 }
 

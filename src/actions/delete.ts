@@ -4,11 +4,11 @@ import { formatPath } from '../protocol/request-line.ts'
 import { isLargeBody, memberPath, nameOf, splitPath, UntilLeft } from '../stores/rules.ts'
 import type { RemoveOptions, RemoveResult, StoredResource } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
-import { commit, NOTHING, removeChange } from './commit.ts'
+import { commit, NO_RELATED_WRITES, removeChange } from './commit.ts'
+import { isOwnPath } from './other-definitions.ts'
 import { entityTagOf, writtenReply } from './representation.ts'
 import { appliedPreferences, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { isOwnPath } from './route-table.ts'
 import { expectationOf, requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
 
@@ -22,7 +22,10 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
       return emptyReply(202, [...fields, ...appliedPreferences(exchange, 'accepted')])
     })
   }
-  return andThen(commit(exchange, attempt, undefined), (result) => createReply(exchange, result.resource))
+  return andThen(
+    commit(exchange, () => attempt(exchange)),
+    (result) => createReply(exchange, result.resource),
+  )
 }
 
 function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
@@ -54,8 +57,8 @@ export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention
 }
 
 const NO_PATHS: readonly string[] = []
-/** What a removal is given that has nothing beside it, for the same reason as {@link NOTHING}. */
-const ALONE = { retention: undefined, below: false, relatedWrites: NOTHING } as const
+/** What a removal is given that has nothing beside it, for the same reason as {@link NO_RELATED_WRITES}. */
+const ALONE = { retention: undefined, below: false, relatedWrites: NO_RELATED_WRITES } as const
 /** How the service removes what it keeps for itself: nothing stays, and nothing else is written or removed. */
 export const ERASE: Omit<RemoveOptions, 'expect' | 'signal'> = { ...ALONE, mode: 'erase', related: NO_PATHS }
 

@@ -9,7 +9,7 @@ import { decodeBody } from './resource-view.ts'
 /** The collection of the records. Without a slash in front, so that no pattern of a definition lists them. */
 export const RECORDS = 'idempotency'
 /** Bytes of content that a record keeps. */
-const MOST = 64 * 1024
+const MOST_RECORDED = 64 * 1024
 
 /** The first answer to a key, as its record keeps it. */
 export interface FirstAnswer {
@@ -43,7 +43,8 @@ export function makeRepeatable(reply: Reply): Reply {
   const { status, body } = reply
   const headers = omit(reply.headers, NOT_REPEATED)
   if (body === undefined) return { status, headers }
-  if ((typeof body === 'string' || body instanceof Uint8Array) && body.length <= MOST) return { status, headers, body }
+  if ((typeof body === 'string' || body instanceof Uint8Array) && body.length <= MOST_RECORDED)
+    return { status, headers, body }
   const bare = omit(headers, OF_CONTENT)
   return status === 201 ? { status, headers: [...bare, 'Content-Length', '0'] } : { status: 204, headers: bare }
 }

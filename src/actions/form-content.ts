@@ -12,21 +12,21 @@ import { parsePointer } from '../patch-formats/json-pointer.ts'
 import { isJsonType, type MediaType, parseMediaType, withoutCharset } from '../protocol/media-type.ts'
 import {
   discardContent,
-  holdSmall,
   isAsSent,
   isDecodedText,
   readContent,
-  readSmall,
-  SMALL,
+  SMALL_CONTENT,
   streamContent,
   type TakenContent,
+  takeAtHand,
+  takeIn,
 } from './content.ts'
-import { summarizeFile } from './item-files.ts'
 import { fitsBelow, type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { scopeNamesOf } from './scope.ts'
+import { splitProperties, summarizeFile } from './server-properties.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
@@ -46,14 +46,14 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
 /** A form that says that it is small is taken apart in one go; any other as it arrives. */
 function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
   const length = declaredLength(exchange)
-  if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
-  return readContent(exchange, SMALL, (exchange, content) => {
+  if (length === undefined || length > SMALL_CONTENT || !isAsSent(exchange)) return streamMultipart(exchange, type)
+  return readContent(exchange, SMALL_CONTENT, (exchange, content) => {
     const form = createForm(exchange)
     for (const part of splitMultipart(content, type, form.limits)) {
       if (part.kind === 'field') form.addField(part)
       else {
         form.expect(part)
-        form.addFile(part, holdSmall(exchange, part.content))
+        form.addFile(part, takeAtHand(exchange, part.content))
         form.fingerprint?.addFile(part, part.content)
       }
     }
@@ -71,7 +71,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       else {
         form.expect(part)
         const content = form.fingerprint?.tapFile(part) ?? part.content
-        const taken = await readSmall(exchange, content)
+        const taken = await takeIn(exchange, content)
         bodies.push(taken.body)
         form.addFile(part, taken)
       }
@@ -173,7 +173,7 @@ function complete(
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
   checkParsedJson(document, context.limits)
   if (files.length > 0) checkParsedJson(facts, context.limits)
-  return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
+  return andThen(schema === undefined ? document : coerce(document, schema, scopeNamesOf(exchange.route)), (value) =>
     newMemberOf(exchange, new WrittenDocument(value), files, facts),
   )
 }
@@ -197,14 +197,17 @@ function mapNames(fields: readonly FormField[], form: ReadonlyMap<string, string
 /**
  * Reads numbers and booleans out of the text of a form, where the schema refuses the text. A schema cannot be asked for
  * its types, but it can be asked whether it likes a value.
+ * @param unseen names of properties that the schema does not see: their text stays text
  */
-function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<JsonObject> {
-  return andThen(validateValue(schema, document), (result) => {
+function coerce(document: JsonObject, schema: StandardSchema, unseen: readonly string[]): MaybePromise<JsonObject> {
+  const seen = splitProperties(document, unseen).rest as JsonObject
+  // It is asked once more when all is known, and may change its input in place.
+  return andThen(validateValue(schema, structuredClone(seen)), (result) => {
     if (result?.issues === undefined) return document
     const coerced: Record<string, JsonValue> = { ...document }
     for (const issue of atOnce(result.issues)) {
       const [name = '', ...rest] = parsePointer(toContentError(issue).pointer)!
-      const text = rest.length === 0 && Object.hasOwn(document, name) ? document[name] : undefined
+      const text = rest.length === 0 && Object.hasOwn(seen, name) ? seen[name] : undefined
       if (typeof text === 'string') defineMember(coerced, name, coerceText(text))
     }
     return coerced

@@ -13,8 +13,8 @@ import type { RelatedWrite, StoredResource, StoredState } from '../stores/types.
 import { checkReading, requireAuthorization } from './authorization.ts'
 import { beginChange } from './changes.ts'
 import { commit, WriteUntilLeft, writeChange } from './commit.ts'
-import { contentOf, discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
-import type { FileFacts, FileOptions } from './hook-types.ts'
+import { contentOf, discardContent, storedType, streamContent, type TakenContent, takeIn } from './content.ts'
+import type { FileOptions } from './hook-types.ts'
 import { indexContent } from './indexing.ts'
 import { ReadUntilLeft, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { fetchJson, parseStored, textOf } from './resource-view.ts'
@@ -25,11 +25,12 @@ import {
   propertiesOfServer,
   requireSameFacts,
   splitProperties,
+  summarizeFile,
   validateItem,
 } from './server-properties.ts'
 import { loadFileTarget, neededOf, readFile, requirePresent } from './state.ts'
 import { requireParent } from './target-steps.ts'
-import { type Document, readGiven, WrittenDocument } from './validation.ts'
+import { type Document, WrittenDocument } from './validation.ts'
 import { checkConflict, stamp } from './write-hooks.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
@@ -37,12 +38,6 @@ export interface ItemContent {
   readonly document: Document
   /** What it says of its files. */
   readonly given: JsonObject
-}
-
-/** What an item says of a file. @throws TypeError for a promise, a Map and the like */
-export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
-  if (describe === undefined) return { ...facts }
-  return readGiven(describe(facts), '"describe" of a file')
 }
 
 /** @throws HttpError 422 */
@@ -114,9 +109,9 @@ type Attempted = Stored | { readonly outcome: 'conflict'; readonly current: Stor
 export function createFileReplacement({ describe }: FileOptions): (exchange: ResourceExchange) => Promise<Reply> {
   return async function putFile(exchange) {
     const limit = exchange.action.content!.limit(exchange.contentType)
-    const taken = await readSmall(exchange, streamContent(exchange, limit))
+    const taken = await takeIn(exchange, streamContent(exchange, limit))
     try {
-      const { outcome } = await commit(exchange, (exchange) => attempt(exchange, taken, describe), undefined)
+      const { outcome } = await commit(exchange, () => attempt(exchange, taken, describe))
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
       // The store tells no version of the file, which is written beside the item: no ETag.
       return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', exchange.cacheControl])

@@ -11,12 +11,12 @@ import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import { isResource } from '../stores/rules.ts'
 import type { RelatedWrite, ResourceStore, StoredResource, StoredState } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
-import { SMALL, streamContent, takeContent } from './content.ts'
+import { readForFingerprint, SMALL_CONTENT, streamContent } from './content.ts'
 import { ERASE } from './delete.ts'
 import { Fingerprint, formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
 import { HIDDEN, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
-import { readInScope, refuseTaken } from './scope.ts'
+import { readInScope, refuseOutOfScope } from './scope.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -74,7 +74,7 @@ function isLeftToWrite(exchange: ResourceExchange): boolean {
   // A form that is refused midway has no fingerprint, by which a refusal would look for the record.
   if (keyed!.fingerprint.kind === 'parts') return false
   if (!slowStores.has(route.context.store)) return false
-  return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
+  return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL_CONTENT
 }
 
 /** POST, and PATCH that no tag protects: `*` matches the patched state as well. Other methods are idempotent. */
@@ -122,7 +122,9 @@ function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
 function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
   const { scope, route, storePath } = exchange
   if (scope === undefined || route.collection !== undefined) return undefined
-  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, HIDDEN)), () => refuseTaken(exchange))
+  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, HIDDEN)), () =>
+    refuseOutOfScope(exchange),
+  )
 }
 
 /**
@@ -147,7 +149,7 @@ export async function repeatAnswer(exchange: ResourceExchange, resource: StoredR
 
 /** Reads the content for its fingerprint alone. */
 async function readFingerprint(exchange: ResourceExchange, fingerprint: Fingerprint): Promise<void> {
-  if (fingerprint.kind === 'bytes') return takeContent(exchange)
+  if (fingerprint.kind === 'bytes') return readForFingerprint(exchange)
   const { limits } = exchange.route.context
   const type = { essence: exchange.contentType, parameters: exchange.contentParameters }
   const source = streamContent(exchange, Number.POSITIVE_INFINITY)

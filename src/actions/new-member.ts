@@ -1,18 +1,19 @@
-import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
+import { onceFor } from '../core/caches.ts'
+import { HttpError } from '../core/errors.ts'
+import { formatPointerStep, isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-line.ts'
 import { memberPath } from '../stores/rules.ts'
-import type { Content, NewState, RelatedWrite, StoredResource } from '../stores/types.ts'
+import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { contentOf } from './content.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
-import { recordAnswer } from './keyed-request.ts'
+import { isOwnPath, othersBelow } from './other-definitions.ts'
 import { collectionPathOf, fitsTarget, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
-import { requireOwnFile, requireOwnItem } from './route-table.ts'
+import type { Route } from './route.ts'
 import { scopeNamesOf, splitScope } from './scope.ts'
 import { addProperties, propertiesOfServer, refuseFacts, validateItem, WORK } from './server-properties.ts'
 import { type Document, idOf, insertId, invalid, requireKeptNumbers, WrittenDocument } from './validation.ts'
-import { foresee, stamp } from './write-hooks.ts'
+import { stamp } from './write-hooks.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
 
@@ -39,6 +40,21 @@ const LONGEST_NAME = '-'.repeat(36)
 /** Whether the service takes a target that is a new member, or a file of one. @param file the name of the file */
 export function fitsBelow(exchange: ResourceExchange, file = ''): boolean {
   return fitsTarget(exchange, LONGEST_NAME + (file === '' ? '' : formatPath(`/${file}`)))
+}
+
+/** Whether other definitions are for paths right below: few collections have some, and to find a route costs a POST 2 %. */
+const hasNeighbours = onceFor((route: Route) => othersBelow(route).length > 0)
+
+/** @throws HttpError 409 for a new item at a path that another definition is for */
+function requireOwnItem(route: Route, collection: string, name: string): void {
+  if (!hasNeighbours(route) || isOwnPath(route, memberPath(collection, name))) return
+  throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The path of the new item is one of another kind of resource.' })
+}
+
+/** @throws HttpError 422 for a file at a path that another definition is for */
+function requireOwnFile(route: Route, path: string, name: string): void {
+  if (isOwnPath(route, path)) return
+  throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
 }
 
 /** Makes a member of content that is kept as it came. */
@@ -118,37 +134,4 @@ function markPending(document: Document): Document {
   if (given !== undefined) throw invalid([{ pointer: `/${given}`, detail: 'The server sets the state.' }])
   requireKeptNumbers(document)
   return new WrittenDocument(joinMembers(value, { state: 'pending' }))
-}
-
-/** A member that is made once for a key: with the record of its answer in the same atomic step. */
-export interface Once {
-  readonly member: NewMember
-  /** The answer that was recorded. */
-  reply(): Reply
-}
-
-/** @param toReply makes the answer from the new state, as far as that is known before it is written */
-export function createOnce(
-  exchange: ResourceExchange,
-  member: NewMember,
-  toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
-): Once {
-  let reply: Reply | undefined
-
-  return {
-    member: {
-      ...member,
-      related(name, state) {
-        const content = member.content(name)
-        const others = member.related(name, state)
-        const path = memberPath(collectionPathOf(exchange), name)
-        const recorded = recordAnswer(exchange, toReply(exchange, foresee(path, content, state)))
-        reply = recorded.reply
-        // First, so that a repetition is recognized before anything else stands in its way.
-        return [recorded.write, ...others]
-      },
-    },
-
-    reply: () => reply!,
-  }
 }

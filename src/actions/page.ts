@@ -32,7 +32,7 @@ export function itemEntry(store: ResourceStore, item: StoredResource): PageEntry
   return { body: replyBodyOf(item), reread }
 }
 
-function sizeOf(entry: RangedBody): number {
+function lengthOf(entry: RangedBody): number {
   return typeof entry === 'string' || entry instanceof Uint8Array ? entry.length : entry.size
 }
 
@@ -45,7 +45,7 @@ function sizeOf(entry: RangedBody): number {
  */
 export function joinEntries(page: readonly PageEntry[]): ReplyBody {
   const entries = page.map(({ body }) => body)
-  const size = entries.reduce((sum, entry) => sum + sizeOf(entry), entries.length + 1)
+  const size = entries.reduce((sum, entry) => sum + lengthOf(entry), entries.length + 1)
   if (size > LARGEST_VALUE) return streamEntries(page.map(letGo), size)
   if (entries.every((entry) => typeof entry === 'string')) return `[${entries.join(',')}]`
   if (entries.every((entry) => typeof entry === 'string' || entry instanceof Uint8Array)) {
@@ -66,8 +66,8 @@ function letGo({ body, reread }: PageEntry): RangedBody {
 }
 
 function streamEntries(entries: readonly RangedBody[], size: number): ContentSource {
-  const isHeld = (entry: RangedBody): boolean => sizeOf(entry) < LARGEST_HELD
-  const held = entries.reduce((sum, entry) => sum + (isHeld(entry) ? sizeOf(entry) : 0), 0)
+  const isHeld = (entry: RangedBody): boolean => lengthOf(entry) < LARGEST_HELD
+  const held = entries.reduce((sum, entry) => sum + (isHeld(entry) ? lengthOf(entry) : 0), 0)
   return { size, held, open: (signal) => readEntries(entries, signal) }
 }
 

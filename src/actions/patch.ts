@@ -42,7 +42,9 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const format = selectPatchFormat(exchange.field('content-type'), exchange.route.patchFormats)
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
-    return andThen(commit(exchange, attempt, atOnce(format.parse(document.value))), (result) =>
+    const parsed = atOnce(format.parse(document.value))
+    const committed = commit(exchange, () => attempt(exchange, parsed))
+    return andThen(committed, (result) =>
       result.outcome === 'answered' ? result.reply : createReply(exchange, result),
     )
   })

@@ -20,8 +20,8 @@ import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { judgeConflict, WriteUntilLeft } from './commit.ts'
 import { contentOf, discardContent, hasSchema, readJson, readRawContent } from './content.ts'
 import { readForm } from './form-content.ts'
-import { repeatAnswer } from './keyed-request.ts'
-import { createOnce, fitsBelow, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
+import { recordAnswer, repeatAnswer } from './keyed-request.ts'
+import { fitsBelow, type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { checkParent, requireParent } from './target-steps.ts'
@@ -50,7 +50,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
       ? readJson(exchange, validContent)
       : readRawContent(exchange).then(({ content }) => content)
     return andThen(content, (content) =>
-      store({ exchange, member: rawMemberOf(exchange, content), toReply: createRawReply, onCreated: undefined }),
+      storeMember({ exchange, member: rawMemberOf(exchange, content), toReply: createRawReply, onCreated: undefined }),
     )
   }
   if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
@@ -67,7 +67,7 @@ function validContent(exchange: ResourceExchange, document: Document): MaybeProm
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
   const { route } = exchange
   if (route.collection!.create === 'created') {
-    return store({ exchange, member, toReply: createReply, onCreated: undefined })
+    return storeMember({ exchange, member, toReply: createReply, onCreated: undefined })
   }
   let started: (() => void) | undefined
   const accepted: NewMember = {
@@ -79,11 +79,11 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
       return [...member.related(name, state), work.record]
     },
   }
-  return store({ exchange, member: accepted, toReply: acceptedReply, onCreated: () => started?.() })
+  return storeMember({ exchange, member: accepted, toReply: acceptedReply, onCreated: () => started?.() })
 }
 
 /** Stores a new member, and answers with it. */
-function store(creation: Creation): MaybePromise<Reply> {
+function storeMember(creation: Creation): MaybePromise<Reply> {
   const isAnyStaged = creation.member.taken.some(({ body }) => isStaged(body))
   return isAnyStaged ? storeOrDiscard(creation) : attempt(creation, 1)
 }
@@ -112,8 +112,10 @@ function storeStamped(creation: Creation, stamped: NewMember, attempts: number):
   const { exchange, toReply, onCreated } = creation
   const change = exchange.route.observesChanges ? beginRequestedChange(exchange, 'created', undefined) : undefined
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
-  const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
-  const written = andThen(requireParent(exchange), (requires) => write(exchange, once?.member ?? observed, requires))
+  let recorded: Reply | undefined
+  const member =
+    exchange.keyed === undefined ? observed : withRecord(creation, observed, (reply) => void (recorded = reply))
+  const written = andThen(requireParent(exchange), (requires) => write(exchange, member, requires))
   return andThen(written, (result) => {
     if (result.outcome === 'conflict') {
       return lose(exchange, result, attempts).then((reply) => reply ?? attempt(creation, attempts + 1))
@@ -123,7 +125,7 @@ function storeStamped(creation: Creation, stamped: NewMember, attempts: number):
     const after = change && withContent(resource, () => stamped.content(nameOf(path)))
     change?.commit(path, after)
     onCreated?.()
-    return once?.reply() ?? toReply(exchange, resource)
+    return recorded ?? toReply(exchange, resource)
   })
 }
 
@@ -137,6 +139,25 @@ function withOutbox(
     related(name, state) {
       const path = memberPath(collectionPathOf(exchange), name)
       return [...member.related(name, state), ...outbox(path, foresee(path, member.content(name), state))]
+    },
+  }
+}
+
+/**
+ * A member that is made once for a key: with the record of its answer in the same atomic step.
+ * @param onRecorded called with the answer, which is made from the new state as far as that is known before it is written
+ */
+function withRecord({ exchange, toReply }: Creation, member: NewMember, onRecorded: (reply: Reply) => void): NewMember {
+  return {
+    ...member,
+    related(name, state) {
+      const content = member.content(name)
+      const others = member.related(name, state)
+      const path = memberPath(collectionPathOf(exchange), name)
+      const { reply, write } = recordAnswer(exchange, toReply(exchange, foresee(path, content, state)))
+      onRecorded(reply)
+      // First, so that a repetition is recognized before anything else stands in its way.
+      return [write, ...others]
     },
   }
 }

@@ -55,7 +55,7 @@ export class ResourceExchange extends Exchange {
   /** Properties and values of the items that exist for the caller; `undefined` for all of them. */
   scope: Scope | undefined = undefined
   /** Whether the path that was read last has a resource that is out of scope. */
-  isTaken = false
+  isOutOfScope = false
   /** What a list is asked for; `undefined` before that is read. */
   listing: Listing | undefined = undefined
   /** The page of a collection that is being listed. */

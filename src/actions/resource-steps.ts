@@ -47,11 +47,11 @@ export function checkContent(exchange: ResourceExchange): undefined {
 }
 
 /** Characters of a language that is stored: every answer carries it again, and clients have limits. */
-const MOST = 256
+const LONGEST_LANGUAGE = 256
 
 /** @throws HttpError 400 for a language that is malformed, or too long to be sent again */
 function checkLanguage(field: string | undefined): void {
-  if (field === undefined || (field.length <= MOST && readLanguages(field) !== undefined)) return
+  if (field === undefined || (field.length <= LONGEST_LANGUAGE && readLanguages(field) !== undefined)) return
   throw malformedField('Content-Language is malformed.')
 }
 

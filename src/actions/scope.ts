@@ -122,19 +122,19 @@ export function readInScope(exchange: ResourceExchange, path: string, options: R
   if (scope === undefined) return store.read(path, options)
   const { metadataOnly = false } = options
   const state = store.read(path, new ReadUntilLeft(exchange, { hidden: true, metadataOnly }))
-  if (isPromise(state)) return state.then((state) => judgeState(exchange, scope, path, options, state))
-  return judgeState(exchange, scope, path, options, state)
+  if (isPromise(state)) return state.then((state) => judgeByScope(exchange, scope, path, options, state))
+  return judgeByScope(exchange, scope, path, options, state)
 }
 
 /** Written out where it is not asynchronous, which it seldom is: this is a part of every GET of an item. */
-function judgeState(
+function judgeByScope(
   exchange: ResourceExchange,
   scope: Scope,
   path: string,
   options: ReadOptions,
   state: StoredState,
 ): MaybePromise<StoredState> {
-  exchange.isTaken = isResource(state)
+  exchange.isOutOfScope = isResource(state)
   if (!isResource(state)) return undefined
   const { route } = exchange
   const indexing = route.indexing!
@@ -144,13 +144,13 @@ function judgeState(
     const { store } = route.context
     const wanted: Reading = { hidden: options.hidden === true, metadataOnly: false }
     return andThen(store.read(path, new ReadUntilLeft(exchange, HIDDEN)), (state) =>
-      judgeState(exchange, scope, path, wanted, state),
+      judgeByScope(exchange, scope, path, wanted, state),
     )
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
   return andThen(isInScope, (isInScope) => {
     if (!isInScope) return undefined
-    exchange.isTaken = false
+    exchange.isOutOfScope = false
     return state.hidden !== true || options.hidden === true ? state : tombstoneOf(exchange, state)
   })
 }
@@ -174,8 +174,8 @@ function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues):
 }
 
 /** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */
-export function refuseTaken(exchange: ResourceExchange): void {
-  if (exchange.isTaken) refuse(exchange, 'out of scope', new HttpError(404, 'ERR_NOT_FOUND'))
+export function refuseOutOfScope(exchange: ResourceExchange): void {
+  if (exchange.isOutOfScope) refuse(exchange, 'out of scope', new HttpError(404, 'ERR_NOT_FOUND'))
 }
 
 const NO_PROPERTIES: JsonObject = Object.freeze({})

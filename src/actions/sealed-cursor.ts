@@ -5,7 +5,7 @@ import { isJsonObject, readMember } from '../core/json.ts'
 import { shareCall } from '../core/time.ts'
 import { isResource } from '../stores/rules.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { NOTHING } from './commit.ts'
+import { NO_RELATED_WRITES } from './commit.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
 
@@ -92,7 +92,7 @@ const keyFinderOf = onceFor((store: ResourceStore) => {
 async function keepKey(store: ResourceStore, key: Buffer): Promise<boolean> {
   const body = JSON.stringify({ key: key.toString('base64url') })
   try {
-    const options = { expect: 'absent', related: NOTHING } as const
+    const options = { expect: 'absent', related: NO_RELATED_WRITES } as const
     const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, options)
     return result.outcome !== 'conflict'
   } catch (error) {

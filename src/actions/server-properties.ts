@@ -11,8 +11,16 @@ import {
   readMember,
 } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { FileFacts, FileOptions } from './hook-types.ts'
 import type { Route } from './route.ts'
-import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
+import {
+  type Document,
+  invalid,
+  readGiven,
+  requireKeptNumbers,
+  validateDocument,
+  WrittenDocument,
+} from './validation.ts'
 
 /**
  * Properties that the server gives an item beside its id: what it knows of each file, and how far the work on it is. They
@@ -29,6 +37,12 @@ export function propertiesOfServer(
   files: readonly string[],
 ): readonly string[] {
   return [...(idMember === undefined ? NONE : ['id']), ...files, ...(showsWork ? WORK : NONE)]
+}
+
+/** What an item says of a file. @throws TypeError for a promise, a Map and the like */
+export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
+  if (describe === undefined) return { ...facts }
+  return readGiven(describe(facts), '"describe" of a file')
 }
 
 /** Takes properties off a value, which is itself the rest where it has none of them. */

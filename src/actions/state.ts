@@ -1,19 +1,16 @@
 import { refuse } from '../core/diagnostics.ts'
-import { HttpError, isHttpError } from '../core/errors.ts'
-import { evaluateConditions, requireCondition } from '../core/fields.ts'
-import { andThen, isPromise, type MaybePromise, orElse } from '../core/maybe-promise.ts'
-import type { Reply } from '../core/reply.ts'
-import { declaredLength } from '../core/request-content.ts'
+import { HttpError } from '../core/errors.ts'
+import { judgeConditions, requireCondition } from '../core/fields.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
-import { formatEntityTag } from '../protocol/preconditions.ts'
 import { isSafeMethod } from '../protocol/request-line.ts'
 import { isResource, splitPath } from '../stores/rules.ts'
 import type { Expectation, StoredState } from '../stores/types.ts'
+import { isOthersResource } from './other-definitions.ts'
 import { selectedValidators } from './representation.ts'
 import { HIDDEN, METADATA, type Reading, ReadUntilLeft, type ResourceExchange, WHOLE } from './resource-exchange.ts'
 import type { Action, Route } from './route.ts'
-import { isOthersResource } from './route-table.ts'
-import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
+import { readInScope, refuseOutOfScope, tombstoneOf } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
 export function readState(exchange: ResourceExchange, needed: Reading = WHOLE): MaybePromise<void> {
@@ -117,7 +114,7 @@ export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
 export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<void> {
   // Not read again: another state than the one that `authorize` was shown would be replaced.
   return andThen(exchange.isStateRead ? undefined : readWithHidden(exchange), () => {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)
   })
 }
@@ -148,7 +145,7 @@ export function requirePresent(exchange: ResourceExchange): void {
 function requireState(exchange: ResourceExchange, state: StoredState): void {
   if (isResource(state)) return
   if (state === undefined) {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     refuse(exchange, 'nothing is stored here', new HttpError(404, 'ERR_NOT_FOUND'))
   }
   refuse(exchange, 'it was removed', new HttpError(410, 'ERR_GONE'))
@@ -175,7 +172,7 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
   if (conditions === undefined) return 'proceed'
   // The clock takes 200 instructions, and tags do without it.
   const isDated = conditions.ifModifiedSince !== undefined || conditions.ifUnmodifiedSince !== undefined
-  const outcome = evaluateConditions(exchange, conditions, validators, isDated ? route.context.now() : 0)
+  const outcome = judgeConditions(exchange, conditions, validators, isDated ? route.context.now() : 0)
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
 }
@@ -194,53 +191,7 @@ export function expectationOf(exchange: ResourceExchange): Expectation {
   return current === undefined ? 'absent' : { version: current.version }
 }
 
-/** Bytes of content that arrive no later than the answer of a store about the state would. */
-const SMALL = 16 * 1024
-
 /** Reads the collection for a POST that is to be judged by its representation (RFC 9110 §13.2.1). */
 export function whereConditional(load: Action['load']): Action['load'] {
   return (exchange) => (exchange.conditions === undefined ? undefined : load(exchange))
-}
-
-/** Reads the state for a PUT, unless its If-Match is left to the write. */
-export function unlessForeseen(load: Action['load']): Action['load'] {
-  return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
-}
-
-/**
- * Leaves If-Match of a PUT to the write, which replaces the version of the tag or nothing: one call of the store instead of
- * two. Only for small content of a client that does not wait for 100, and where no hook has to see the state before.
- * A request that is traced reads the state: its trace names what was decided by it.
- * @returns whether the state need not be read now
- */
-function foreseeVersion(exchange: ResourceExchange): boolean {
-  const { conditions, route } = exchange
-  const tag = conditions?.ifMatch
-  // A condition that was judged once is judged anew by what is stored.
-  if (tag === undefined || !route.isComparedByWrite || exchange.isStateRead || exchange.isConditional) return false
-  if (conditions!.ifNoneMatch !== undefined || exchange.field('expect') !== undefined) return false
-  if (exchange.trace !== undefined || (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) > SMALL) return false
-  const version = tag.slice(1, -1)
-  if (version === '' || formatEntityTag(version) !== tag) return false
-  exchange.foreseenVersion = version
-  return true
-}
-
-/**
- * Performs a write that decides on its condition. Another fault of the request is answered only where the current state meets
- * the condition: the state comes before the content in the order of decisions (RFC 9110 §13.2.1).
- * @throws HttpError 412, 404, 410 instead of a fault of the content
- */
-export function performForeseen(exchange: ResourceExchange, perform: Action['perform']): MaybePromise<Reply> {
-  return orElse(
-    () => perform(exchange),
-    (error) => {
-      const isJudged = exchange.foreseenVersion === undefined
-      if (isJudged || !isHttpError(error) || error.status >= 500) throw error
-      return andThen(exchange.action.load(exchange), () => {
-        checkConditions(exchange)
-        throw error
-      })
-    },
-  )
 }

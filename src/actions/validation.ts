@@ -79,19 +79,23 @@ export function validateDocument(
   if (schema === undefined) return document
   // Before the schema sees the value, which it may change in place.
   const { text: sent } = document
-  const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
+  const withoutId = (value: JsonValue) => (idMember === undefined ? { id: undefined, input: value } : splitId(value))
+  const { id, input } = withoutId(document.value)
   return andThen(validateValue(schema, input), (result) => {
     if (result?.issues !== undefined) throw invalid(atOnce(result.issues).slice(0, MAX_ERRORS).map(toContentError))
-    if (isUnchanged(result?.value as JsonValue, input, sent, idMember)) return document
+    const value = result?.value as JsonValue | undefined
+    // One that gives back the very object may have changed it: the text tells what it was given.
+    const given = value === input ? withoutId(JSON.parse(sent) as JsonValue).input : input
+    if (equalJson(value, given)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
-    const text = formatGiven(result?.value, 'The schema')
+    const text = formatGiven(value, 'The schema')
     const output = text === undefined ? undefined : (JSON.parse(text) as JsonValue)
     // insertId writes into the text of an object: any other text would be broken JSON.
     if (output === undefined || (idMember !== undefined && !isJsonObject(output))) throw new TypeError(NO_VALUE)
-    checkStripped(findStripped(input, output), unknown)
-    const value = idMember === undefined ? output : joinId(id, output)
-    return new WrittenDocument(value, value === output ? text : undefined)
+    checkStripped(findStripped(given, output), unknown)
+    const complete = idMember === undefined ? output : joinId(id, output)
+    return new WrittenDocument(complete, complete === output ? text : undefined)
   })
 }
 
@@ -110,14 +114,6 @@ export function formatGiven(value: unknown, giver: string): string | undefined {
 export function readGiven(value: unknown, giver: string): JsonValue | undefined {
   const text = formatGiven(value, giver)
   return text === undefined ? undefined : (JSON.parse(text) as JsonValue)
-}
-
-/** Whether a schema gave back what it got. One that gives back the very object may have changed it in place. */
-function isUnchanged(output: JsonValue, input: JsonValue, text: string, idMember: Route['idMember']): boolean {
-  if (output !== input) return equalJson(output, input)
-  if (typeof output !== 'object' || output === null) return true
-  const sent = JSON.parse(text) as JsonValue
-  return equalJson(output, idMember === undefined ? sent : splitId(sent).input)
 }
 
 /** @returns nothing where a schema written by hand returns nothing */

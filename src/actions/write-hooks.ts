@@ -18,7 +18,7 @@ import type { ChangeKind, WriteContext } from './hook-types.ts'
 import { HIDDEN, ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, StateView } from './resource-view.ts'
 import type { Route } from './route.ts'
-import { readInScope, refuseTaken, tombstoneOf } from './scope.ts'
+import { readInScope, refuseOutOfScope, tombstoneOf } from './scope.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
 import { setState } from './state.ts'
 import { type Document, readGiven, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
@@ -40,7 +40,7 @@ export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenStat
   const limit = describesFiles ? Number.POSITIVE_INFINITY : context.limits.bodySize
   // What the server keeps of a softly deleted item comes back with it.
   return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, HIDDEN)), (state) => {
-    refuseTaken(exchange)
+    refuseOutOfScope(exchange)
     if (isJudgedAnew(exchange, state)) return undefined
     if (!isResource(state)) return { resource: undefined, expect: 'absent' }
     const expect = state.hidden === true ? 'absent' : { version: state.version }
@@ -55,6 +55,12 @@ function isJudgedAnew(exchange: ResourceExchange, state: StoredState): boolean {
   const isOther = exchange.isStateRead && exchange.current?.version !== version
   if (isOther || !exchange.isStateRead) setState(exchange, shown)
   return isOther
+}
+
+/** What a PUT over a state is called. */
+export function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
+  if (resource === undefined) return 'created'
+  return resource.hidden === true ? 'restored' : 'replaced'
 }
 
 /**
@@ -152,7 +158,8 @@ export function stamp(
     if (equalJson(given, rest)) return document
     requireKeptNumbers(document)
     checkParsedJson(given, route.context.limits)
-    const draft = new WrittenDocument(given)
+    // A copy: the schema may change it in place.
+    const draft = new WrittenDocument(structuredClone(given))
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
       // A file is stored beside its item: what the schema of before or `process` has left there stays, as without the hook.
       const isBesideItem = route !== exchange.route

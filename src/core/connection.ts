@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { isSafeMethod } from '../protocol/request-line.ts'
 import { RequestAborted } from './errors.ts'
@@ -46,6 +46,12 @@ export function connectionOf(carrier: object): Connection {
   }
   ;(carrier as { [CONNECTION]?: Connection })[CONNECTION] = connection
   return connection
+}
+
+/** Whether Node itself writes the response, to a socket of its own. Other runtimes may call nothing after a write. */
+export function isOnSocket({ req, res }: Exchange): boolean {
+  // The response of a pipelined request has no socket before its turn.
+  return (res.socket ?? req.socket) instanceof Socket
 }
 
 /** Whether an answer before was the last. What follows must not be processed: it may be sent again (RFC 9112 §9.6). */

@@ -147,7 +147,7 @@ function readDate(exchange: Exchange, name: string): string | undefined {
  * @returns whether the client has the current representation already (304)
  * @throws HttpError 412; 400 for a malformed If-Match or, on an unsafe method, If-None-Match
  */
-export function evaluateConditions(
+export function judgeConditions(
   exchange: Exchange,
   conditions: Conditions | undefined,
   validators: Validators | undefined,

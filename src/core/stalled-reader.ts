@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http'
 import type { Http2Session, ServerHttp2Stream } from 'node:http2'
-import { Socket } from 'node:net'
-import { type Connection, connectionOf } from './connection.ts'
+import type { Socket } from 'node:net'
+import { type Connection, connectionOf, isOnSocket } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { streamOf } from './place.ts'
 import { sweep } from './time.ts'
@@ -179,12 +179,6 @@ function bytesTaken(socket: Socket): number {
 /** Whether bytes wait for the kernel to take them. */
 function isBackedUp(socket: Socket): boolean {
   return socket.writableLength > 0 || (handleOf(socket)?.writeQueueSize ?? 0) > 0
-}
-
-/** Whether Node itself writes the response, to a socket of its own. Other runtimes may call nothing after a write. */
-export function isOnSocket({ req, res }: Exchange): boolean {
-  // The response of a pipelined request has no socket before its turn.
-  return (res.socket ?? req.socket) instanceof Socket
 }
 
 /**

@@ -176,12 +176,12 @@ export function createCrossSiteCheck(
     if (origin === undefined && site === undefined) return undefined
     if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
     if (site === 'same-origin' || site === 'none') return undefined
-    if (origin === undefined) return refuse(exchange)
+    if (origin === undefined) return refuseOtherSite(exchange)
     const isOwn = isOwnOrigin(exchange, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
     if (cors?.isAnyOrigin && needsPreflight(exchange)) return undefined
     return andThen(cors?.allows(origin), (isAllowed) =>
-      isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuse(exchange),
+      isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuseOtherSite(exchange),
     )
   }
 }
@@ -204,7 +204,7 @@ function isGrantedByHost(exchange: Exchange, origin: string): boolean {
   )
 }
 
-function refuse(exchange: Exchange): never {
+function refuseOtherSite(exchange: Exchange): never {
   note(exchange, 'another site, with credentials that a browser attaches')
   throw new HttpError(403, 'ERR_CROSS_SITE', {
     detail: 'Changes with these credentials are not taken from other sites.',

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { evaluateConditions, readConditions, requireCondition } from '../core/fields.ts'
+import { judgeConditions, readConditions, requireCondition } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
@@ -81,7 +81,7 @@ export function conditional(
         const time = now()
         if (known !== undefined) return checkState(exchange, known, preconditions, time)
         // Only PUT may find nothing and go on under conditions; for others the route's 404 comes first (§13.2.1).
-        if (exchange.method === 'PUT') evaluateConditions(exchange, readConditions(exchange), undefined, time)
+        if (exchange.method === 'PUT') judgeConditions(exchange, readConditions(exchange), undefined, time)
         return undefined
       })
     },
@@ -104,7 +104,7 @@ function checkState(
   const conditions = readConditions(exchange)
   const isChange = !isSafeMethod(method) && !SAFE_WEBDAV_METHODS.includes(method)
   if (preconditions === 'required' && isChange) requireCondition(conditions, current, now)
-  const outcome = evaluateConditions(exchange, conditions, current, now)
+  const outcome = judgeConditions(exchange, conditions, current, now)
   if (!isRead) return undefined
   rememberValidators(exchange, current)
   const fields = formatValidators(current, now)

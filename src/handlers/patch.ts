@@ -4,7 +4,7 @@ import { type BodyLimits, readLimits, tooLarge } from '../body-types/limits.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/failures.ts'
-import { evaluateConditions, readConditions, requireCondition } from '../core/fields.ts'
+import { judgeConditions, readConditions, requireCondition } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
@@ -144,7 +144,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       requireDocument(current.document, '"read" of patch gives { document, ... }, or undefined where there is none')
       const conditions = readConditions(exchange)
       if (preconditions === 'required') requireCondition(conditions, validators, time)
-      evaluateConditions(exchange, conditions, validators, time)
+      judgeConditions(exchange, conditions, validators, time)
       return current
     })
   }

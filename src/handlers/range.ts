@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { evaluateConditions, readConditions, wantsDigests } from '../core/fields.ts'
+import { judgeConditions, readConditions, wantsDigests } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { hold } from '../core/held-file.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
@@ -127,7 +127,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   const validators = findValidators(exchange, source, now)
   const caching = formatCaching(exchange, source)
   const tags = formatValidators(validators, now)
-  if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
+  if (judgeConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
   const contentType = requireFieldValue('contentType', source.contentType)

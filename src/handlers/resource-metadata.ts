@@ -3,7 +3,7 @@ import { type ProtectedResourceMetadataOptions, readResourceMetadata } from '../
 import type { AuthScheme } from '../auth-schemes/scheme.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { evaluateConditions, readConditions } from '../core/fields.ts'
+import { judgeConditions, readConditions } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { readProperty } from '../core/options.ts'
@@ -57,7 +57,7 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
       if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
         throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: METHODS } })
       }
-      const outcome = evaluateConditions(exchange, readConditions(exchange), validators, Date.now())
+      const outcome = judgeConditions(exchange, readConditions(exchange), validators, Date.now())
       return outcome === 'not-modified' ? unchanged : found
     },
   }

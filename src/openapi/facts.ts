@@ -1,7 +1,7 @@
 import type { FileOptions } from '../actions/hook-types.ts'
+import { createsBesideOthers, findParentItems, listsOthers } from '../actions/other-definitions.ts'
 import type { QueryRules, QueryType } from '../actions/query-rules.ts'
 import type { CollectionFacts, Route } from '../actions/route.ts'
-import { createsBesideOthers, findParentItems, listsOthers } from '../actions/route-table.ts'
 import { includesJson } from '../protocol/media-type.ts'
 import type { ServiceView } from './inputs.ts'
 

@@ -80,7 +80,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     checkParent: { step: target.checkParent, when: isBelowParent }, // 404
     applyScope: { step: applyScope, when: dependsOnScope }, // 403
     checkAuthorization: { step: checkAuthorization, when: isAuthorized }, // 403
-    checkContent: { step: checkContent, when: mayHaveContent }, // 415 413 400
+    checkContent: { step: checkContent, when: takesContent }, // 415 413 400
     checkRepeated: { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
     negotiate: { step: negotiate, when: canRefuseType }, // 406 by the definition
     loadCurrent: { step: loadCurrent }, // 404 410, 414 for a long name, 415 for a patch of what is not JSON
@@ -153,7 +153,7 @@ const dependsOnScope: Condition = ({ indexing, outbox, isFile }) =>
 const isAuthorized: Condition = ({ authorize }) => authorize !== undefined
 
 /** The content of DELETE is not read, but its digest fields have to be well-formed. */
-const mayHaveContent: Condition = ({ actions }, method) => actions[method]?.content !== undefined || method === 'DELETE'
+const takesContent: Condition = ({ actions }, method) => actions[method]?.content !== undefined || method === 'DELETE'
 
 /** Other methods are idempotent. */
 const takesKeys: Condition = ({ idempotency }, method) =>

@@ -111,7 +111,7 @@ export function readQueryOptions({
   ids = 'integer',
   create,
 }: QueryOptions & AboutItems): Pick<QueryOptions, 'query' | 'scope'> {
-  const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
+  const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readQueryProperty(name, given)] as const)
   for (const [name, property] of properties) {
     refuseFacts(name, property, files)
     refuseOtherType(name, property, ids, create === 'accepted')
@@ -133,7 +133,7 @@ export function readQueryOptions({
   }
 }
 
-function readProperty(name: string, given: unknown): QueryPropertyOptions {
+function readQueryProperty(name: string, given: unknown): QueryPropertyOptions {
   if (!NAME.test(name) || name === '__proto__' || RESERVED_PARAMETERS.includes(name)) {
     throw new TypeError(
       `collection has in query the name ${JSON.stringify(name)}. A name is a letter, then letters, digits, "_", "$", "." and "-", ` +

@@ -1,4 +1,4 @@
-import { NOTHING } from '../actions/commit.ts'
+import { NO_RELATED_WRITES } from '../actions/commit.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -72,7 +72,11 @@ export function createScopeNames(
         if (more.every((name) => names.includes(name))) return
         const body = JSON.stringify({ properties: [...new Set([...names, ...more])].sort() })
         const expect = isResource(state) ? { version: state.version } : 'absent'
-        const result = await store.write(path, { contentType: 'application/json', body }, { expect, related: NOTHING })
+        const result = await store.write(
+          path,
+          { contentType: 'application/json', body },
+          { expect, related: NO_RELATED_WRITES },
+        )
         if (result.outcome !== 'conflict') return add(more)
       }
       throw createUnavailableError()

@@ -1,5 +1,5 @@
 import { beginChange, type PendingChange } from '../actions/changes.ts'
-import { NOTHING, removeChange, writeChange } from '../actions/commit.ts'
+import { NO_RELATED_WRITES, removeChange, writeChange } from '../actions/commit.ts'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
 import type { Process } from '../actions/hook-types.ts'
 import { indexOwnContent } from '../actions/indexing.ts'
@@ -57,7 +57,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const { contentType, contentLanguage, filename } = state
       const plain = { contentType, contentLanguage, filename, body: JSON.stringify(next) }
       const content = indexOwnContent(own, path, plain, next)
-      const options = { expect: { version: state.version }, related: NOTHING }
+      const options = { expect: { version: state.version }, related: NO_RELATED_WRITES }
       const result = await writeChange(store, path, content, options, begin?.(before))
       if (result.outcome !== 'conflict') return
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)

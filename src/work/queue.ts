@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { NOTHING } from '../actions/commit.ts'
+import { NO_RELATED_WRITES } from '../actions/commit.ts'
 import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
@@ -79,7 +79,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number) {
   }
 
   async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
-    const options = { expect: { version: work.version }, related: NOTHING }
+    const options = { expect: { version: work.version }, related: NO_RELATED_WRITES }
     const result = await store.write(pathOf(work.id), contentOf(record), options)
     if (result.outcome === 'conflict') return false
     work.version = result.resource.version

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type Change, json } from '../../src/actions/hook-types.ts'
@@ -11,6 +12,18 @@ import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, multipartOf, waitFor } from '../writes/support.ts'
 import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'
 import { STORES } from './stores.ts'
+
+/** A schema that removes unknown members from its input itself, as Ajv does with `removeAdditional`, and takes numbers only. */
+const removingAllBut = (name: string) => ({
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate(value: Record<string, unknown>) {
+      for (const other of Object.keys(value)) if (other !== name) delete value[other]
+      return typeof value[name] === 'number' ? { value } : { issues: [{ message: 'a number', path: [name] }] }
+    },
+  },
+})
 
 describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createStore) => {
   it('sets its properties after beforeWrite, which neither sets nor removes them', async () => {
@@ -266,6 +279,22 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect([created.status, created.json()]).toEqual([201, { id: 1, n: '7', tenant: 7, isOpen: true }])
     const others = ['tenant=8', 'tenant=7&isOpen=false', 'tenant=7&tenant=7', 'tenant=x', 'isOpen=1']
     for (const other of others) expect([other, (await send(other)).status]).toEqual([other, 403])
+  })
+
+  it('keeps its properties in a form as text, of which the schema sees nothing', async () => {
+    const named = { properties: ['owner'], values: scope as never }
+    for (const schema of [v.strictObject({ n: v.number() }), removingAllBut('n')]) {
+      const target = await start(createStore(), { '/notes': collection({ scope: named, schema: schema as never }) })
+      for (const [id, user] of [
+        [1, '7'],
+        [2, 'boss'],
+      ] as const) {
+        const fields = { 'Content-Type': 'application/x-www-form-urlencoded', ...as(user) }
+        const created = await target.send('POST', '/notes', { fields, body: 'n=7&owner=7' })
+        expect([created.status, created.json()]).toEqual([201, { id, n: 7, owner: '7' }])
+      }
+      expect(await list(target, '7', '/notes')).toHaveLength(2)
+    }
   })
 
   it('has no default of a schema for its properties', async () => {

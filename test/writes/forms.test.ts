@@ -88,6 +88,23 @@ describe('POST of a form to /jobs', () => {
     expect((await demo.send('POST', '/jobs', multipartOf(file))).status).toBe(422)
   })
 
+  it('gives a schema that changes its input in place what was sent, once', async () => {
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate(value: { text: string }) {
+          value.text += '!'
+          return { value }
+        },
+      },
+    }
+    const target = await startService({ resources: { '/notes': collection({ schema: schema as never }) } })
+    for (const options of [{ fields: FORM, body: 'text=a' }, multipartOf([{ name: 'text', content: 'a' }])]) {
+      expect((await target.send('POST', '/notes', options)).json().text).toBe('a!')
+    }
+  })
+
   it('maps the names of forms only: in JSON, pri is a member like any other', async () => {
     expect((await demo.send('POST', '/jobs', jsonOf({ name: 'x', pri: 5 }))).status).toBe(422)
     expect((await demo.send('POST', '/jobs', jsonOf({ name: 'x', priority: '5' }))).status).toBe(422)

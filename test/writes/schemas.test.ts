@@ -79,6 +79,46 @@ describe('a schema', () => {
     expect((await target.send('GET', '/docs/1')).json()).toEqual({ id: 1, title: 'U', level: 1, file })
   })
 
+  it('that removes members of its input in place hides none of them', async () => {
+    const schema = {
+      '~standard': {
+        version: 1 as const,
+        vendor: 'test',
+        validate(value: unknown) {
+          const members = value as { [name: string]: unknown; name: string }
+          for (const other of Object.keys(members)) if (other !== 'name') delete members[other]
+          return { value: members }
+        },
+      },
+    }
+    const errors: string[] = []
+    target = await startService({
+      onError: (error) => void errors.push((error as Error).message),
+      resources: {
+        '/items': collection({ schema }),
+        '/docs/{name}': document({ schema }),
+        '/stamped': collection({ schema, beforeWrite: (value) => ({ ...value, by: 'ada' }) }),
+      },
+    })
+    const send = async (method: string, path: string, value: object, fields: object = {}) => {
+      const answer = await target!.send(method, path, jsonOf(value, { ...fields }))
+      return [answer.status, /"pointer":"([^"]*)"/.exec(answer.text)?.[1]]
+    }
+    const strict = { Prefer: 'handling=strict' }
+    for (const [method, path] of [
+      ['POST', '/items'],
+      ['PUT', '/items/7'],
+      ['PUT', '/docs/a'],
+    ] as const) {
+      expect(await send(method, path, { name: 'a', by: 'b' }, strict)).toEqual([422, '/by'])
+      expect(await send(method, path, { name: 'a', constructor: 'b' })).toEqual([400, '/constructor'])
+      expect((await send(method, path, { name: 'a', by: 'b' }))[0]).toBe(201)
+    }
+    expect((await target.send('GET', '/items/7')).text).toBe('{"id":7,"name":"a"}')
+    expect((await send('POST', '/stamped', { name: 'a' }))[0]).toBe(500)
+    expect(errors).toEqual([expect.stringContaining('beforeWrite of /stamped adds "by", which the schema leaves out.')])
+  })
+
   it('that changes its input in place changes nothing by a patch that is refused', async () => {
     const counting = {
       '~standard': {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { encodeEntry, padEntry } from '../sql/queries/index-tables.ts'
-import { encodeText, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, type StateRow } from '../sql/rows.ts'
+import { escapeText, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, type StateRow } from '../sql/rows.ts'
 import type { Content } from '../types.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
 import type { Fields } from './direct-query.ts'
@@ -179,5 +179,5 @@ export function toCountable(milliseconds: number): number {
 
 /** Keys are bytes. */
 export function encodeKey(text: string): Uint8Array {
-  return Buffer.from(encodeText(text), 'utf8')
+  return Buffer.from(escapeText(text), 'utf8')
 }

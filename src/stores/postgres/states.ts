@@ -3,7 +3,7 @@ import type { RemoveStep, SqlShared, Taken } from '../sql/dialect.ts'
 import {
   encodeBody,
   encodeFields,
-  encodeText,
+  escapeText,
   formatSortKey,
   HIDDEN,
   LIVE,
@@ -181,7 +181,7 @@ function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow):
 
 /** The values of a new row, in the order of `createState`. */
 function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
-  const key = encodeText(path)
+  const key = escapeText(path)
   // The parts of an encoded path are the encoded parts.
   const place = placeOf(key)
   return [

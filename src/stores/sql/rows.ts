@@ -71,17 +71,17 @@ export type OpenContent = (id: number | string, size: number, version: string) =
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
   const size = Number(row.size)
   const resource: MutableResource = {
-    path: decodeText(row.path),
+    path: unescapeText(row.path),
     version: row.version,
-    contentType: decodeText(row.content_type ?? ''),
+    contentType: unescapeText(row.content_type ?? ''),
     size,
     body: row.content_id === null ? toSmallBody(row.content) : open(row.content_id, size, row.version),
     lastModified: Number(row.changed),
     dateIsStrong: Boolean(row.strong),
   }
-  if (row.content_encoding !== null) resource.contentEncoding = decodeText(row.content_encoding)
-  if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
-  if (row.filename !== null) resource.filename = decodeText(row.filename)
+  if (row.content_encoding !== null) resource.contentEncoding = unescapeText(row.content_encoding)
+  if (row.content_language !== null) resource.contentLanguage = unescapeText(row.content_language)
+  if (row.filename !== null) resource.filename = unescapeText(row.filename)
   if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
   if (row.indexed_by !== null) {
     resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
@@ -100,7 +100,7 @@ export function toState(row: StateRow | undefined, options: ReadOptions, now: nu
   if (row === undefined) return undefined
   if (row.state === LIVE || (row.state === HIDDEN && options.hidden)) return toResource(row, open)
   if (row.state === REMOVED && Number(row.expires) <= now) return undefined
-  return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
+  return { removed: true, path: unescapeText(row.path), removedAt: Number(row.changed) }
 }
 
 /** The version that a reader finds at a path; `undefined` where none is shown. */
@@ -129,10 +129,10 @@ export function placeOf(path: string): { readonly collection: string; readonly n
 export function encodeFields(content: ContentFields): [string, string | null, string | null, string | null] {
   const { contentType, contentEncoding, contentLanguage, filename } = content
   return [
-    encodeText(contentType),
-    contentEncoding === undefined ? null : encodeText(contentEncoding),
-    contentLanguage === undefined ? null : encodeText(contentLanguage),
-    filename === undefined ? null : encodeText(filename),
+    escapeText(contentType),
+    contentEncoding === undefined ? null : escapeText(contentEncoding),
+    contentLanguage === undefined ? null : escapeText(contentLanguage),
+    filename === undefined ? null : escapeText(filename),
   ]
 }
 
@@ -173,17 +173,17 @@ export function formatSortKey(name: string): string {
 
 /** The sort key of a path that is a member of a collection, as databases keep it. */
 export function sortKeyOf(path: string): string {
-  return encodeText(formatSortKey(nameOf(path)))
+  return escapeText(formatSortKey(nameOf(path)))
 }
 
 /** The path of a member, as databases keep it. @param sortKey as databases keep it */
 export function memberKeyOf(collection: string, sortKey: string): string {
-  return `${encodeText(collection)}/${sortKey.slice(1)}`
+  return `${escapeText(collection)}/${sortKey.slice(1)}`
 }
 
 /** Where everything below a path stands, as databases keep it: from the first key up to the second, which is outside. */
 export function rangeBelow(path: string): readonly [string, string] {
-  const key = encodeText(path)
+  const key = escapeText(path)
   // `0` is the character behind the slash.
   return [`${key}/`, `${key}0`]
 }
@@ -192,12 +192,12 @@ const UNFIT = /[\0\u0001\ud800-\udfff]/u
 const ALL_UNFIT = /[\0\u0001\ud800-\udfff]/gu
 
 /** Text as databases keep it: some refuse U+0000, and lone surrogates would all become the same character. */
-export function encodeText(text: string): string {
+export function escapeText(text: string): string {
   if (!UNFIT.test(text)) return text
   return text.replace(ALL_UNFIT, (unit) => '\u0001' + unit.charCodeAt(0).toString(16).padStart(4, '0'))
 }
 
-export function decodeText(text: string): string {
+export function unescapeText(text: string): string {
   if (!text.includes('\u0001')) return text
   return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }

@@ -2,7 +2,7 @@ import { HttpError } from '../../core/errors.ts'
 import { createForwardClock } from '../../core/time.ts'
 import { isExpected, memberPath, parseIntegerName } from '../rules.ts'
 import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'
-import { encodeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
+import { escapeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
 import type { CreateResult, RelatedWrite, RemoveResult, StoredResource, WriteResult } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
@@ -210,7 +210,7 @@ export function createSqliteNames(connection: SqliteConnection, statements: Sqli
   return {
     /** @throws HttpError 507 when the collection has no names left */
     take(collection: string): string {
-      const key = encodeText(collection)
+      const key = escapeText(collection)
       const row = statements.nextName.get(key) as { id: number } | undefined
       if (row !== undefined) {
         Object.assign(last, { transaction: connection.transactions, collection: key, id: Number(row.id) })

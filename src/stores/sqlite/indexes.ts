@@ -18,7 +18,7 @@ import {
   toWalkedBatch,
   UNUSED_AFTER,
 } from '../sql/queries/index-tables.ts'
-import { encodeText, LIVE, memberKeyOf, type OpenContent, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
+import { escapeText, LIVE, memberKeyOf, type OpenContent, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import type { SqliteClock } from './changes.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
@@ -45,17 +45,17 @@ export function createSqliteIndexes(
   const prepared = { transaction: 0, entries: new Map<string, PutEntry>() }
 
   function findRow(collection: string, index: CollectionIndex): UsedRow | undefined {
-    return statements.findPlace.get(encodeText(collection), index.version) as UsedRow | undefined
+    return statements.findPlace.get(escapeText(collection), index.version) as UsedRow | undefined
   }
 
   function hasMembers(collection: string): boolean {
-    const key = encodeText(collection)
+    const key = escapeText(collection)
     return Boolean((statements.hasMembers.get(key, key) as { has: number }).has)
   }
 
   function createRow(collection: string, index: CollectionIndex): UsedRow {
     const phase = hasMembers(collection) ? LIVE : DONE
-    const row = statements.createPlace.get(encodeText(collection), index.version, phase, now()) as { id: number }
+    const row = statements.createPlace.get(escapeText(collection), index.version, phase, now()) as { id: number }
     return { id: row.id, phase, walked: '', used: now(), is_pending: 0 }
   }
 
@@ -64,7 +64,7 @@ export function createSqliteIndexes(
   }
 
   function readWalk(collection: string, row: PlaceRow) {
-    const members = statements.walkMembers.all(encodeText(collection), row.phase, row.walked, BATCH)
+    const members = statements.walkMembers.all(escapeText(collection), row.phase, row.walked, BATCH)
     return toWalkedBatch(row, members as (StateRow & { readonly sort_key: string })[], open)
   }
 
@@ -123,7 +123,7 @@ export function createSqliteIndexes(
         const settled = new Set(pending)
         let { indexed } = row
         for (const { item, keys } of items) {
-          const current = statements.readHead.get(encodeText(item.path)) as RowHead | undefined
+          const current = statements.readHead.get(escapeText(item.path)) as RowHead | undefined
           // What has been written since has its entry, or is pending.
           if (current?.version !== item.version) {
             settled.delete(sortKeyOf(item.path))

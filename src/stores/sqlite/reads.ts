@@ -17,8 +17,7 @@ import {
   writeWindow,
 } from '../sql/queries/window.ts'
 import {
-  decodeText,
-  encodeText,
+  escapeText,
   FACTS_AND_CONTENT,
   formatSortKey,
   HIDDEN,
@@ -30,6 +29,7 @@ import {
   toPage,
   toResource,
   toState,
+  unescapeText,
 } from '../sql/rows.ts'
 import type { Abortable, ReadOptions, StoredResource, StoredState } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -72,14 +72,14 @@ export function createSqliteStates(
     const state = recall(path)
     if (state !== undefined) return state.resource
     const isWhole = options.metadataOnly !== true
-    const row = (isWhole ? statements.readState : statements.readFacts).get(encodeText(path)) as StateRow | undefined
+    const row = (isWhole ? statements.readState : statements.readFacts).get(escapeText(path)) as StateRow | undefined
     const found = toState(row, options, clock.now(), open)
     if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
     return found
   }
 
   function readPage(collection: string, { after, limit, hidden = false }: ListOptions): Page {
-    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
+    const place = [escapeText(collection), after === undefined ? '' : escapeText(formatSortKey(after))] as const
     const range = [...place, limit + 1] as const
     if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit, toMember)
     const key = range.join(' ')
@@ -95,7 +95,7 @@ export function createSqliteStates(
   }
 
   function toMember(row: StateRow): StoredResource {
-    return known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, open)
+    return known.resourceOf(unescapeText(row.path), row.version) ?? toResource(row, open)
   }
 
   return {
@@ -103,7 +103,7 @@ export function createSqliteStates(
     list: (collection, options) => connection.attempt(() => readPage(collection, options)),
     find: (path) => find(path),
     toMember,
-    readHead: (path) => recall(path) ?? (statements.readHead.get(encodeText(path)) as RowHead | undefined),
+    readHead: (path) => recall(path) ?? (statements.readHead.get(escapeText(path)) as RowHead | undefined),
   }
 }
 

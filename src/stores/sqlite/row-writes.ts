@@ -12,7 +12,7 @@ import {
   splitPath,
 } from '../rules.ts'
 import type { Taken } from '../sql/dialect.ts'
-import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
+import { encodeFields, escapeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
 import type { RelatedWrite, RemoveOptions, StoredResource } from '../types.ts'
 import type { SqliteNames } from './changes.ts'
 import type { SqliteContents } from './contents.ts'
@@ -62,7 +62,7 @@ export function createSqliteRows(
     const { path, content, version, retention } = own
     const { id, size, sha256 } = taken
     const change = decideChange(row === undefined ? undefined : Number(row.changed), time)
-    const key = row?.path ?? encodeText(path)
+    const key = row?.path ?? escapeText(path)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = id === undefined ? Buffer.from(taken.body as Uint8Array) : null
     // The sweep takes rows, and no chunks.
@@ -99,7 +99,7 @@ export function createSqliteRows(
     const putEntry = place && indexes.prepare(splitPath(path).collection, indexed.index)
     const change = decideChange(Number(row.changed), time)
     const bytes = Buffer.from(body as Uint8Array)
-    const values = valuesOf(version, change, size, encodeText(content.contentType), bytes, indexed)
+    const values = valuesOf(version, change, size, escapeText(content.contentType), bytes, indexed)
     if (countChanges(statements.replaceState, [...values, row.path, row.version]) === 0) return undefined
     putEntry?.(formatSortKey(place!.name), indexed!.values)
     release(row)
@@ -127,8 +127,8 @@ export function createSqliteRows(
       const { path, content, retention } = write
       // A name that is an integer raises the counter of its collection.
       if (id !== undefined || !hasTypeOnly(content) || parseIntegerName(nameOf(path)) !== undefined) return
-      const facts = [encodeText(path), nextVersion(), time, expiryOf(time, retention), size]
-      const row = [...facts, encodeText(content.contentType), Buffer.from(body as Uint8Array)]
+      const facts = [escapeText(path), nextVersion(), time, expiryOf(time, retention), size]
+      const row = [...facts, escapeText(content.contentType), Buffer.from(body as Uint8Array)]
       return countChanges(statements.addRecord, row) === 1 ? index : undefined
     },
 

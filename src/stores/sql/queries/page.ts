@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from '../../../core/maybe-promise.ts'
 import { encodeValue, formatPosition, type ListOptions, type ListQuery, type Page, parsePosition } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
-import { decodeText, encodeText, formatSortKey } from '../rows.ts'
+import { escapeText, formatSortKey, unescapeText } from '../rows.ts'
 import { filtersBeside, findSelective, MOST_FETCHED, type Range, toFilters, toRange, windowsOf } from './filters.ts'
 import { decodeKey, type Place, slotOf } from './index-tables.ts'
 import { type Selected, select } from './selection.ts'
@@ -44,7 +44,7 @@ export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions
   const position = after === undefined ? undefined : parsePosition(after, query)
   const start: Found | undefined = position && {
     keys: position.keys.map(encodeValue),
-    sortKey: encodeText(formatSortKey(position.name)),
+    sortKey: escapeText(formatSortKey(position.name)),
   }
   const filters = toFilters(index, query.where)
   const range = filters && toRange(index, filters)
@@ -83,7 +83,7 @@ function merge(
 }
 
 function formatFound({ keys, sortKey }: Found): string {
-  return formatPosition({ keys: keys.map(decodeKey), name: decodeText(sortKey).slice(1) })
+  return formatPosition({ keys: keys.map(decodeKey), name: unescapeText(sortKey).slice(1) })
 }
 
 /** Rows that one statement counts, in the index alone and with a look at each entry. */
