@@ -169,7 +169,7 @@ function createHookPlugin(handler: Handler): FastifyPlugin {
     const scope = scopeOf(instance)
     const prefix = checkScope(options.prefix ?? '')
     const serve = placeInScope(handler, scope, prefix)
-    if (handler.role === 'body-parser') readForFingerprint(instance, serve)
+    if (handler.role === 'body-parser') takeContent(instance, serve)
     else instance.addHook('onRequest', (_request, reply, done) => start(serve, reply, done))
     instance.addHook('onSend', keepVary)
     if (scope !== '' && handler.methods?.length !== 0) {
@@ -192,7 +192,7 @@ function rootOf(instance: FastifyInstanceLike): FastifyInstanceLike {
 }
 
 /** Reads content in the place of Fastify's parsers, which would wait without end for content that has been read. */
-function readForFingerprint(instance: FastifyInstanceLike, serve: Serve): void {
+function takeContent(instance: FastifyInstanceLike, serve: Serve): void {
   instance.removeAllContentTypeParsers()
   instance.addContentTypeParser('*', ({ raw }, _payload, done) => done(null, (raw as HostRequest).body))
   instance.addHook('preParsing', (request, reply, _payload, done) => {

@@ -87,7 +87,7 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
   const path = typeof given === 'string' ? given.replace(/\/\*$/, '') : given
   const serve = adapt(mount(checkPrefix('honoMiddleware', path, 'prefix'), handler))
   return async (context, next) => {
-    if (handler.role === 'endpoint' && isOpened(context)) await readForFingerprint(context)
+    if (handler.role === 'endpoint' && isOpened(context)) await takeContent(context)
     return serve(context, async () => {
       if (handler.role === 'body-parser') leaveBody(context)
       await next()
@@ -172,7 +172,7 @@ function isOpened(context: HonoContext): boolean {
 }
 
 /** Takes the content from Hono, which keeps it for those who come later. */
-async function readForFingerprint(context: HonoContext): Promise<void> {
+async function takeContent(context: HonoContext): Promise<void> {
   try {
     bindingsOf(context).incoming!.body = Buffer.from(await context.req.arrayBuffer())
   } catch {
