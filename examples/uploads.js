@@ -28,7 +28,11 @@ const page = `<!doctype html><meta charset="utf-8"><title>Upload</title>
     form.append('file', input.files[0])
     const request = new XMLHttpRequest() // fetch does not report the progress of an upload
     request.upload.onprogress = ({ loaded, total }) => { progress.value = loaded / total }
-    request.onload = () => watch(request.getResponseHeader('Location'))
+    request.onload = () => {
+      if (request.status === 202) watch(request.getResponseHeader('Location'))
+      else log.textContent = request.status + ' ' + request.responseText
+    }
+    request.onerror = () => { log.textContent = 'no response' }
     request.open('POST', '/uploads')
     request.send(form)
   }

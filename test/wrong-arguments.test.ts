@@ -281,6 +281,16 @@ const cases: [string, () => unknown, string | RegExp][] = [
     () => jwt({ keys: 'secret', issuer: 'i', audience: 'a', algorithms: ['HS256'] }),
     /not text: Buffer\.from\(secret\) gives the bytes\.$/,
   ],
+  [
+    'keys: { secret }',
+    () => jwt({ keys: { secret: 's'.repeat(32) }, issuer: 'i', audience: 'a', algorithms: ['HS256'] }),
+    /^"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not an object\.$/,
+  ],
+  [
+    'keys: a CryptoKey that signs',
+    () => jwt({ keys: { algorithm: { name: 'HMAC' }, usages: ['sign'] }, issuer: 'i', audience: 'a' }),
+    '"keys" has a CryptoKey without the usage "verify".',
+  ],
   ["conditional({ entityTag: '' })", () => conditional({ entityTag: '' }), '() => ({ entityTag }), not an object.'],
   ["range('film.mp4')", () => range('film.mp4'), 'such as () => openFile(path, { contentType }), not text.'],
   [

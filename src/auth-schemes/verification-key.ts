@@ -71,17 +71,19 @@ export function readKeys(input: KeyInput | readonly KeyInput[]): readonly Verifi
 }
 
 function readKey(input: KeyInput): readonly VerificationKey[] {
-  if (typeof input !== 'object' || input === null) {
-    const bytes = typeof input === 'string' ? ': Buffer.from(secret) gives the bytes' : ''
-    throw new TypeError(
-      `"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not ${describeSecret(input)}${bytes}.`,
-    )
-  }
+  if (typeof input !== 'object' || input === null) throw createKeyError(input)
   if (input instanceof Uint8Array) return [readSecret(input)]
   if (input instanceof KeyObject) return [readKeyObject(input)]
   if (Object.hasOwn(input, 'keys')) return (input as JsonWebKeySetLike).keys.flatMap((key) => readKey(key))
   if (Object.hasOwn(input, 'kty')) return [readJwk(input as JsonWebKeyLike)]
   return [readCryptoKey(input as webcrypto.CryptoKey)]
+}
+
+function createKeyError(input: unknown): TypeError {
+  const bytes = typeof input === 'string' ? ': Buffer.from(secret) gives the bytes' : ''
+  return new TypeError(
+    `"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, not ${describeSecret(input)}${bytes}.`,
+  )
 }
 
 function readKeyObject(key: KeyObject): VerificationKey {
@@ -122,9 +124,8 @@ export function isImportable({ material }: VerificationKey): boolean {
 function readCryptoKey(key: webcrypto.CryptoKey): VerificationKey {
   const name = key.algorithm?.name
   const crv = (key.algorithm as { namedCurve?: string } | undefined)?.namedCurve
-  if (name === undefined || key.usages?.includes('verify') !== true) {
-    throw new TypeError('"keys" has something that is not a key for verifying.')
-  }
+  if (name === undefined) throw createKeyError(key)
+  if (key.usages?.includes('verify') !== true) throw new TypeError('"keys" has a CryptoKey without the usage "verify".')
   const { length, modulusLength = 2048 } = key.algorithm as { length?: number; modulusLength?: number }
   if (modulusLength < 2048) throw new TypeError('"keys" has an RSA key of fewer than 2048 bits.')
   if (name === 'HMAC' && length !== undefined && length < MIN_SECRET * 8) {

@@ -77,12 +77,12 @@ export function createAuthentication(settings: AuthenticationSettings): Authenti
   }
 
   function conclude(exchange: Exchange, scheme: AuthScheme, result: AuthResult): undefined {
-    if (result.outcome === 'rejected') {
+    if (result?.outcome === 'rejected') {
       note(exchange, result.reason)
       refuse(exchange, scheme, readProperty(result, 'challenges'))
     }
     // Anything else must not count as consent.
-    if (result.outcome !== 'accepted' || !isPrincipal(result.principal)) {
+    if (result?.outcome !== 'accepted' || !isPrincipal(result.principal)) {
       throw new TypeError(`The scheme ${scheme.name} gave neither a principal nor a rejection.`)
     }
     exchange.principal = withOwnClaims(result.principal)

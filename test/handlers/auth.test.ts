@@ -89,6 +89,8 @@ describe('auth', () => {
   })
 
   it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
     ['no principal', { outcome: 'accepted' }],
     ['a principal without a name', { outcome: 'accepted', principal: { scheme: 'x' } }],
     ['a name that is not text', { outcome: 'accepted', principal: { scheme: 'x', id: 7 } }],
