@@ -197,6 +197,29 @@ describe('close of a service', () => {
     await closed
   }, 20_000)
 
+  it('gives the next request its time on a connection for which the host has no limit', async () => {
+    const store = memoryStore()
+    const content = Buffer.alloc(16 * 1024 * 1024, 'x')
+    await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
+    const authorize = () => new Promise<true>((resolve) => setTimeout(resolve, 2500, true))
+    const service = createResourceService(store, {
+      resources: { '/files/{name}': document(), '/slow/{name}': document({ authorize }) },
+    })
+    const { server } = await starts['plain']!(service)
+    server.keepAliveTimeout = 0
+    closeAfterTest(() => server.closeAllConnections())
+    const client = await openRawClient(portOf(server))
+    client.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    await client.firstBytes()
+    client.pause()
+    const closed = service.close()
+    client.resume()
+    expect((await client.read()).body.length).toBe(content.length)
+    client.send('GET /slow/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect((await client.read()).status).toBe(404)
+    await closed
+  }, 20_000)
+
   it('waits for content that is being sent, and ends with its client', async () => {
     const service = createService()
     const { server, stop } = await starts['plain']!(service)

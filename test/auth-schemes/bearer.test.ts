@@ -114,6 +114,17 @@ describe('bearer', () => {
     expect((await send(bearerHeader('reader'))).status).toBe(403)
   })
 
+  it('asks for the scopes of every path that programs may read a target as', async () => {
+    const { send } = await serve((token) => ({ id: 'ada', claims: { scope: token.replaceAll('.', ' ') } }), {
+      scope: ({ path }) => [path.startsWith('/admin/') ? 'admin' : 'read'],
+    })
+    for (const path of ['/admin;x/a', '/%2561dmin/a']) {
+      const tokens = ['read', 'admin', 'admin.read']
+      const answers = await Promise.all(tokens.map((token) => send({ path, ...bearerHeader(token) })))
+      expect([path, ...answers.map(({ status }) => status)]).toEqual([path, 403, 403, 200])
+    }
+  })
+
   it.each([
     [{ scope: 'a b' }, 200],
     [{ scp: ['a', 'b'] }, 200],

@@ -108,6 +108,18 @@ describe('createByteBudget', () => {
     await c.result
   })
 
+  it('listens no more to the client of a task that has its turn: a connection has many requests', async () => {
+    const { hold, started } = start()
+    const { exchange, listeners } = createLeavingClient()
+    const [a, b] = [hold('a', 4 * MIB), hold('b', 4 * MIB, exchange)]
+    expect(listeners.size).toBe(1)
+    a.end()
+    await vi.waitFor(() => expect(started).toEqual(['a', 'b']))
+    expect(listeners.size).toBe(0)
+    b.end()
+    await b.result
+  })
+
   it('starts what fits when one that stood before it gives up', async () => {
     const { hold, started } = start()
     const gone = createLeavingClient()

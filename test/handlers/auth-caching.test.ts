@@ -221,6 +221,14 @@ describe('auth before another middleware or a route', () => {
     },
   )
 
+  it('leaves the Cache-Control of its own that a route gives an error behind auth and conditional', async () => {
+    const app = express()
+    for (const piece of [user(), state()]) app.use(piece as unknown as express.RequestHandler)
+    app.use((_req, res) => void res.status(404).set('Cache-Control', 'no-store').send('absent'))
+    const answer = await (await serve(app))('GET', '/')
+    expect([answer.status, answer.field('cache-control'), answer.field('etag')]).toEqual([404, 'no-store', undefined])
+  })
+
   it('sends each field once where a request passes two guards', async () => {
     const app = express()
     for (let i = 0; i < 2; i++) app.use(auth({ schemes }) as unknown as express.RequestHandler)

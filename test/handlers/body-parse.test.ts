@@ -539,16 +539,22 @@ describe('bodyParse', () => {
       return { fields, files: files.map(({ name, filename, content }) => [name, filename, content.length]) }
     }
     const server = await start({ limits: { bodySize: 5 } }, { route })
-    const form = (content: string) =>
+    const form = (content: string, before = '') =>
       [
         `--${BOUNDARY}\r\nContent-Disposition: form-data; name="title"\r\n\r\nT\r\n`,
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="e"; filename="y"\r\n\r\n${before}\r\n`,
         part('Content-Disposition: form-data; name="f"; filename="x"', content),
       ].join('')
     expect(parsed(await post(server, MULTIPART, form('12345')))).toEqual({
       status: 200,
       fields: { title: 'T' },
-      files: [['f', 'x', 5]],
+      files: [
+        ['e', 'y', 0],
+        ['f', 'x', 5],
+      ],
     })
+    expect((await post(server, MULTIPART, form('123', '45'))).status).toBe(200)
+    expect((await post(server, MULTIPART, form('123', '456'))).body.toString()).toContain('larger than 5 bytes')
     expect((await post(server, MULTIPART, form('123456'))).body.toString()).toContain('larger than 5 bytes')
   })
 

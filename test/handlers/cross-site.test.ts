@@ -43,6 +43,9 @@ describe('createCrossSiteCheck', () => {
       expect([await statusOf(method, form), await statusOf(method, {})]).toEqual([403, 403])
     }
     expect([await statusOf('PUT', form), await statusOf('DELETE', {})]).toEqual([200, 200])
+    for (const type of ['TEXT/PLAIN; charset=utf-8', 'multipart/form-data; boundary=b']) {
+      expect([type, await statusOf('POST', { 'Content-Type': type })]).toEqual([type, 403])
+    }
     expect(await statusOf('POST', { 'Content-Type': 'application/json' })).toBe(200)
   })
 

@@ -535,6 +535,13 @@ describe('the operations of a description', () => {
     expect(refusals(() => true)).toEqual([true, true])
   })
 
+  it('have 401 for wrong credentials also where none are needed', async () => {
+    const auth = { schemes: [basic({ verify: () => false })], requireAuth: 'writes' } as const
+    expect(describeOne(document(), { auth }).paths['/a'].get.responses).toHaveProperty('401')
+    const { send } = await serve(memoryStore(), { resources: { '/a': document() }, auth })
+    expect((await send('GET', '/a', ['Authorization: Basic YWRhOng='])).status).toBe(401)
+  })
+
   it('have paths without the mount, which is in servers (issue 21, point 8)', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])

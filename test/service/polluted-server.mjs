@@ -1,7 +1,7 @@
-// A server in a realm of its own, whose Object.prototype a test may pollute. Runs as a worker on the built package.
+// A server in a realm of its own, whose Object.prototype a test may pollute. Runs as a worker.
 import { createServer } from 'node:http'
 import { parentPort } from 'node:worker_threads'
-import * as library from '../../dist/index.js'
+import * as library from '../../src/index.ts'
 
 const KEY = Buffer.alloc(32, 1)
 

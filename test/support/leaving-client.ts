@@ -11,6 +11,7 @@ export function createLeavingClient() {
   } as unknown as Exchange
   return {
     exchange,
+    listeners,
     leave() {
       for (const listener of [...listeners]) listener()
     },

@@ -363,6 +363,18 @@ describe('the state of an accepted member', () => {
   })
 })
 
+/** Work that is done when the test says so. */
+const BY_HAND = { queue: { enqueue: () => {} }, pollInterval: 3_600_000 }
+
+/** A removal of `/a/1` that is accepted and not begun. */
+async function acceptRemoval(options: Pick<CollectionOptions, 'afterCommit'> = {}) {
+  const resources = { '/a': collection({ deletion: 'queued', ...options }) }
+  const target = await startService({ resources, operations: BY_HAND })
+  await target.send('POST', '/a', jsonOf({}))
+  const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+  return { target, monitor, run: () => target.service.runOperation(monitor.slice('/operations/'.length)) }
+}
+
 describe('a queued removal', () => {
   it('answers 202 with a monitor that tells how it ended (interface DELETE 2, row H69)', async () => {
     const demo = await startDemo()
@@ -392,16 +404,11 @@ describe('a queued removal', () => {
   })
 
   it('is called back by DELETE of its monitor before it has begun (DESIGN §3)', async () => {
-    const target = await startService({
-      resources: { '/a': collection({ deletion: 'queued' }) },
-      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
-    })
-    await target.send('POST', '/a', jsonOf({}))
-    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    const { target, monitor, run } = await acceptRemoval()
     expect(stateOf(await target.send('GET', monitor))).toBe('pending')
     expect((await target.send('DELETE', monitor)).status).toBe(204)
     expect((await target.send('GET', monitor)).status).toBe(404)
-    expect(await target.service.runOperation(monitor.slice('/operations/'.length))).toBe(false)
+    expect(await run()).toBe(false)
     expect((await target.send('GET', '/a/1')).status).toBe(200)
     await target.close()
   })
@@ -433,14 +440,9 @@ describe('a queued removal', () => {
   })
 
   it('leaves a monitor that can be removed, also where it has failed', async () => {
-    const target = await startService({
-      resources: { '/a': collection({ deletion: 'queued' }) },
-      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
-    })
-    await target.send('POST', '/a', jsonOf({}))
-    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    const { target, monitor, run } = await acceptRemoval()
     await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
-    await target.service.runOperation(monitor.slice('/operations/'.length))
+    await run()
     expect(stateOf(await target.send('GET', monitor))).toBe('failed')
     expect((await target.send('DELETE', monitor)).status).toBe(204)
     expect((await target.send('GET', monitor)).status).toBe(404)
@@ -448,14 +450,9 @@ describe('a queued removal', () => {
   })
 
   it('spares what was changed after it was accepted, and says so', async () => {
-    const target = await startService({
-      resources: { '/a': collection({ deletion: 'queued' }) },
-      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
-    })
-    await target.send('POST', '/a', jsonOf({}))
-    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    const { target, monitor, run } = await acceptRemoval()
     await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
-    expect(await target.service.runOperation(monitor.slice('/operations/'.length))).toBe(true)
+    expect(await run()).toBe(true)
     const failed = await target.send('GET', monitor)
     expect([stateOf(failed), failed.json().problem.status]).toEqual(['failed', 409])
     expect((await target.send('GET', '/a/1')).json()).toEqual({ id: 1, new: 1 })
@@ -464,14 +461,9 @@ describe('a queued removal', () => {
 
   it('spares it also where a hook sees removals, and shows the hook none', async () => {
     const seen: unknown[] = []
-    const target = await startService({
-      resources: { '/a': collection({ deletion: 'queued', afterCommit: ({ kind }) => void seen.push(kind) }) },
-      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
-    })
-    await target.send('POST', '/a', jsonOf({}))
-    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    const { target, monitor, run } = await acceptRemoval({ afterCommit: ({ kind }) => void seen.push(kind) })
     await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
-    await target.service.runOperation(monitor.slice('/operations/'.length))
+    await run()
     expect(stateOf(await target.send('GET', monitor))).toBe('failed')
     expect((await target.send('GET', '/a/1')).json()).toEqual({ id: 1, new: 1 })
     await target.close()
@@ -480,12 +472,11 @@ describe('a queued removal', () => {
 })
 
 describe('a queued removal of an accepted item', () => {
-  const byHand = { queue: { enqueue: () => {} }, pollInterval: 3_600_000 }
   /** What becomes of an item that another client changes after its removal was accepted. */
   async function patchMeanwhile(options: CollectionOptions, fields: Readonly<Record<string, string>> = {}) {
     const memberMethods = ['GET', 'PATCH', 'DELETE'] as const
     const jobs = collection({ create: 'accepted', deletion: 'queued', memberMethods, ...options })
-    const target = await startService({ resources: { '/jobs': jobs }, operations: byHand })
+    const target = await startService({ resources: { '/jobs': jobs }, operations: BY_HAND })
     await target.send('POST', '/jobs', jsonOf({ text: 'old' }))
     const monitor = (await target.send('DELETE', '/jobs/1', { fields })).field('location')!
     const patch = { fields: MERGE_PATCH, body: '{"text":"new"}' }

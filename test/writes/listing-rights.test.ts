@@ -563,6 +563,19 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect(await caching('/acme')).toBe('no-store')
     expect(await caching('/other')).toBe('public, max-age=600')
   })
+
+  it('is private for users where shared caches may keep the list for them, and not an entry (RFC 9111 §3.5)', async () => {
+    target = await startService({
+      auth,
+      resources: {
+        '/{tenant}': collection({ ids: 'string', cacheControl: 'public, max-age=600, must-revalidate' }),
+        '/acme/plain': document({ cacheControl: 'max-age=60' }),
+      },
+    })
+    await seed(target.store, '/acme/plain', {})
+    expect((await list('/acme')).field('cache-control')).toBe('must-revalidate, max-age=60')
+    expect((await list('/acme', 'ada')).field('cache-control')).toBe('private, must-revalidate, max-age=60')
+  })
 })
 
 describe('a listing of entries that authorize judges', () => {

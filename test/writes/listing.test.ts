@@ -31,6 +31,8 @@ it('a listing that is asked for by an encoded cursor names the next page once', 
   const third = await nextOf(second.replace('after', '%61fter'))
   expect(third.match(/fter=/g)).toHaveLength(1)
   expect((await target.send('GET', third)).json()).toEqual([{ id: 3 }])
+  // A cursor has one spelling.
+  for (const other of ['=', '.', '%20']) expect((await target.send('GET', third + other)).status).toBe(400)
 })
 
 it('a full page has another tag once there is a next one: a client that has the page learns of it', async () => {

@@ -162,6 +162,15 @@ describe('PATCH', () => {
     expect((await demo.send('GET', '/users/501')).json()).toEqual({ id: 501, ...USER, role: 'a' })
   })
 
+  it('changes an item that another program has stored behind a byte order mark', async () => {
+    const target = await startService({ resources: { '/a': collection() } })
+    const content = { contentType: 'application/json', body: '\ufeff{"id":1,"a":1}' }
+    await target.store.write('/a/1', content, { expect: 'any' })
+    const answer = await target.send('PATCH', '/a/1', { fields: MERGE_PATCH, body: '{"b":2}' })
+    expect([answer.status, answer.text]).toEqual([200, '{"id":1,"a":1,"b":2}'])
+    await target.close()
+  })
+
   it('refuses a patch that is malformed with 400 (rows P5, J1, J2, J3, J10, J13, J20, threat 86)', async () => {
     const path = await createUser({ a: 1 })
     for (const patch of [
