@@ -18,6 +18,8 @@ export interface FrameClient {
     lines: readonly (readonly [name: string, value: string])[],
     part: string,
   ): (code: number) => void
+  /** Gives the streams room for as much as has arrived since the last call, and reads on after a pause in milliseconds (RFC 9113 §5.2). */
+  goOn(pause: number): void
   leave(): void
 }
 
@@ -25,6 +27,7 @@ const DATA = 0
 const HEADERS = 1
 const RST_STREAM = 3
 const SETTINGS = 4
+const WINDOW_UPDATE = 8
 const END_STREAM = 0x1
 const ACK = 0x1
 const END_HEADERS = 0x4
@@ -39,6 +42,7 @@ export async function openFrameClient(port: number, isSecure: boolean): Promise<
     ? connectSecurely({ ...place, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
     : connect(place)
   await once(socket, isSecure ? 'secureConnect' : 'connect')
+  const taken = new Map<number, number>()
   const answers = new Map<number, { status: number; chunks: Buffer[]; settle: (error?: Error) => void }>()
   let received = Buffer.alloc(0)
   let nextStream = 1
@@ -57,7 +61,11 @@ export async function openFrameClient(port: number, isSecure: boolean): Promise<
     const answer = answers.get(stream)
     if (answer === undefined) return
     if (type === HEADERS) answer.status = readStatus(payload)
-    if (type === DATA) answer.chunks.push(payload)
+    if (type === DATA) {
+      answer.chunks.push(payload)
+      taken.set(stream, (taken.get(stream) ?? 0) + payload.length)
+      if (payload.length > 0) sendNumber(WINDOW_UPDATE, 0, payload.length)
+    }
     if (type === RST_STREAM) answer.settle(new Error('The stream was reset.'))
     else if ((type === HEADERS || type === DATA) && (flags & END_STREAM) !== 0) answer.settle()
   }
@@ -78,6 +86,12 @@ export async function openFrameClient(port: number, isSecure: boolean): Promise<
 
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   send(SETTINGS, 0, 0, NO_TABLE)
+
+  function sendNumber(type: number, stream: number, value: number): void {
+    const payload = Buffer.alloc(4)
+    payload.writeUInt32BE(value)
+    send(type, 0, stream, payload)
+  }
 
   function open(
     method: string,
@@ -114,11 +128,13 @@ export async function openFrameClient(port: number, isSecure: boolean): Promise<
     begin(method, path, lines, part) {
       const stream = open(method, path, lines, END_HEADERS)
       send(DATA, 0, stream, Buffer.from(part))
-      return (code) => {
-        const reason = Buffer.alloc(4)
-        reason.writeUInt32BE(code)
-        send(RST_STREAM, 0, stream, reason)
-      }
+      return (code) => sendNumber(RST_STREAM, stream, code)
+    },
+    goOn(pause) {
+      for (const [stream, bytes] of taken) sendNumber(WINDOW_UPDATE, stream, bytes)
+      taken.clear()
+      socket.pause()
+      setTimeout(() => socket.resume(), pause)
     },
     leave: () => void socket.destroy(),
   }

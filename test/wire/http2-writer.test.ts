@@ -11,6 +11,7 @@ import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
 import { closeAfterTest } from '../support/close-after-test.ts'
+import { openFrameClient } from './http2-frames.ts'
 import {
   endless,
   FAST,
@@ -64,6 +65,20 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     expect(head.body.length).toBe(0)
     expect({ ...head.headers, date: '' }).toEqual({ ...get.headers, date: '' })
     expect(errors).toEqual([])
+  })
+
+  // Node resets a stream without an error when its response has been written and nobody has read its request: three of ten.
+  it('ends each stream by END_STREAM, also where windows run out (RFC 9113 §8.1)', async () => {
+    const content = Buffer.alloc(500_000, 'a')
+    const { port } = await serveOn(transport, () => contentReply(200, content, TEXT))
+    const client = await openFrameClient(port, transport.name.endsWith('TLS'))
+    closeAfterTest(client.leave)
+    const timer = setInterval(() => client.goOn(1), 3)
+    closeAfterTest(() => clearInterval(timer))
+    for (let round = 0; round < 4; round++) {
+      const answers = await Promise.all(Array.from({ length: 6 }, () => client.ask('GET', '/', [])))
+      for (const { body } of answers) expect(body.equals(content)).toBe(true)
+    }
   })
 
   it.each([204, 304])('sends no content and no length with %i (row K5)', async (status) => {
