@@ -160,7 +160,7 @@ async function writeSource(
     let chunk = await iterator.next()
     if (exchange.isClosed) return
     writeHead(exchange, reply)
-    // Node resets a stream when all is written and nobody has read its request, also while END_STREAM still waits.
+    // When all is written, Node resets a stream whose request was not read, also while END_STREAM still waits.
     if (exchange.isHttp2 && !hasUnreadBody(exchange)) exchange.req.resume()
     drain = createDrain(exchange)
     const isInTwo = keepsLastByte(exchange, source.size)

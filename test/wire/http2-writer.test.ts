@@ -67,7 +67,7 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     expect(errors).toEqual([])
   })
 
-  // Node resets a stream without an error when its response has been written and nobody has read its request: three of ten.
+  // When a response has been written, Node resets a stream whose request was not read: it did so with three of ten.
   it('ends each stream by END_STREAM, also where windows run out (RFC 9113 §8.1)', async () => {
     const content = Buffer.alloc(500_000, 'a')
     const { port } = await serveOn(transport, () => contentReply(200, content, TEXT))
