@@ -281,6 +281,27 @@ describe('postgresStore, the sweep', () => {
     await store.close?.()
   })
 
+  it('looks at no more chunks in a step than it removes, however many are left', async () => {
+    const tablePrefix = await createLost(16, 1000)
+    await pool.query(`INSERT INTO ${tablePrefix}chunks SELECT 'live' || i, 0, decode('00', 'hex')
+      FROM generate_series(1, 50000) i`)
+    const watched = watchPool(pool)
+    const store = postgresStore({ pool: watched.pool, tablePrefix, sweepInterval: 3_600_000 })
+    await store.read('/a')
+    const findStep = () =>
+      watched.statements.find((statement) => statement.startsWith(`DELETE FROM ${tablePrefix}chunks`))
+    await vi.waitFor(() => expect(findStep()).toBeDefined(), 30_000)
+    await store.close?.()
+    const ids = Array.from({ length: 16 }, (_, i) => `lost${i + 1}`).join(',')
+    const client = await pool.connect()
+    await client.query(`BEGIN; PREPARE step_of_sweep AS ${findStep()}`)
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE step_of_sweep('${ids}')`)
+    await client.query('ROLLBACK; DEALLOCATE step_of_sweep')
+    client.release()
+    const found = JSON.stringify(rows).matchAll(/"Actual Rows":([\d.]+)/g)
+    expect(Math.max(...Array.from(found, ([, count]) => Number(count)))).toBe(64)
+  })
+
   it('leaves content of which it has taken a part to no write', async () => {
     const tablePrefix = createPrefix()
     const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })

@@ -86,8 +86,9 @@ function writeStatements(prefix: string) {
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
     claimExpired: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW}
       AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 16) AND expires < ${NOW} RETURNING id`,
-    sweepChunks: `DELETE FROM ${chunks} WHERE content_id = ANY(string_to_array($1::text, ',')) AND (content_id, chunk) IN
-      (SELECT content_id, chunk FROM ${chunks} WHERE content_id = ANY(string_to_array($1, ',')) ORDER BY content_id, chunk LIMIT 64)`,
+    // With a second condition on the id, Postgres would look at all chunks of the contents.
+    sweepChunks: `DELETE FROM ${chunks} WHERE (content_id, chunk) IN (SELECT content_id, chunk FROM ${chunks}
+      WHERE content_id = ANY(string_to_array($1::text, ',')) ORDER BY content_id, chunk LIMIT 64)`,
     // Not once `sweepChunks` finds none: that may be because another process removes some at the same moment, and leaves the rest.
     sweepContents: `DELETE FROM ${contents} AS c WHERE id = ANY(string_to_array($1::text, ',')) AND expires = 0
       AND NOT EXISTS (SELECT 1 FROM ${chunks} WHERE content_id = c.id)`,
