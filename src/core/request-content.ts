@@ -128,7 +128,8 @@ export function hasUnreadBody(exchange: Exchange): boolean {
  */
 export function closeAnswered(req: IncomingMessage, stream: ServerHttp2Stream): void {
   const timer = setTimeout(() => {
-    stream.close(0)
+    // Where the client has ended its request, what waits is the end of the answer: for room in a window.
+    if (!req.readableEnded) stream.close(0)
     // Node keeps the stream, and its session, until all that has arrived is read.
     req.resume()
   }, LINGER).unref()
@@ -178,14 +179,7 @@ export function discardUnreadBody(
 ): boolean {
   const { req, res } = exchange
   if (exchange.isHttp2) {
-    const stream = streamOf(exchange)
-    const start = (): void => drain(req, () => req.pause())
-    // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
-    if (exchange.sendContinue === undefined) start()
-    else stream.once('finish', start)
-    // The response before the stream is finished only when the client is. For HEAD Node has ended the stream already.
-    if (stream.writableEnded) closeAnswered(req, stream)
-    else stream.once('finish', () => closeAnswered(req, stream))
+    discardOnHttp2(exchange)
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined
@@ -218,6 +212,23 @@ export function discardUnreadBody(
   req.once('end', end).once('error', end).once('close', end)
   drain(req, () => req.pause())
   return true
+}
+
+/**
+ * The same on HTTP/2, where the answer is written as any other. To be called also where nothing is unread: when all is written,
+ * Node resets a stream of whose request nothing was read, also while END_STREAM still waits.
+ */
+export function discardOnHttp2(exchange: Exchange): void {
+  const { req } = exchange
+  if (!hasUnreadBody(exchange)) return void req.resume()
+  const stream = streamOf(exchange)
+  const start = (): void => drain(req, () => req.pause())
+  // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
+  if (exchange.sendContinue === undefined) start()
+  else stream.once('finish', start)
+  // The response before the stream is finished only when the client is. For HEAD Node has ended the stream already.
+  if (stream.writableEnded) closeAnswered(req, stream)
+  else stream.once('finish', () => closeAnswered(req, stream))
 }
 
 function drain(req: IncomingMessage, onLimit: () => void): void {

@@ -10,6 +10,8 @@ import { sweep } from './time.ts'
 export const INTERNAL_ERROR = 2
 /** NGHTTP2_STREAM_STATE_IDLE: what Node says of a stream whose reset has arrived, or has been sent. */
 const IDLE = 1
+/** NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE: the client has sent END_STREAM, and this side has not. */
+const HALF_CLOSED_REMOTE = 6
 
 /** Of all streams of a session together. The time without any of them counts too: a stream is judged by its own pace first. */
 const sessions = new WeakMap<Http2Session, ReadPace>()
@@ -72,8 +74,9 @@ export function watchStream(exchange: Exchange): void {
         stream.destroy()
         return false
       }
-      if (stream.writableFinished) return false
-      if (stream.writableLength === 0) pace.rest(now)
+      // When all is written, END_STREAM may still wait for room in a window. Or it has left, and the client goes on sending.
+      const waitsToEnd = stream.writableFinished && stream.state.state === HALF_CLOSED_REMOTE
+      if (stream.writableLength === 0 && !waitsToEnd) pace.rest(now)
       if (!pace.isBroken(idleTimeout, now)) return true
       const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0
       // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.

@@ -8,7 +8,7 @@ import type { ErrorHook } from './failures.ts'
 import { isPromise } from './maybe-promise.ts'
 import { streamOf } from './place.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT, sliceText } from './reply.ts'
-import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
+import { awaitChunkedEnd, discardOnHttp2, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { createDrain, type Drain } from './stalled-reader.ts'
 import { isPlainResponse, isReplaced, writeHead } from './write-head.ts'
 
@@ -160,8 +160,7 @@ async function writeSource(
     let chunk = await iterator.next()
     if (exchange.isClosed) return
     writeHead(exchange, reply)
-    // When all is written, Node resets a stream whose request was not read, also while END_STREAM still waits.
-    if (exchange.isHttp2 && !hasUnreadBody(exchange)) exchange.req.resume()
+    if (exchange.isHttp2) discardOnHttp2(exchange)
     drain = createDrain(exchange)
     const isInTwo = keepsLastByte(exchange, source.size)
     let rest = source.size

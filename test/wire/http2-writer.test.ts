@@ -81,6 +81,42 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     }
   })
 
+  it('ends by END_STREAM also behind content that nobody reads (RFC 9113 §8.1)', async () => {
+    const content = Buffer.alloc(20_000, 'a')
+    const { port } = await serveOn(transport, () => contentReply(200, content, TEXT))
+    const client = await openFrameClient(port, transport.name.endsWith('TLS'))
+    closeAfterTest(client.leave)
+    for (let round = 0; round < 20; round++) {
+      const answers = await Promise.all(Array.from({ length: 6 }, () => client.ask('GET', '/', [], 'a')))
+      for (const { body } of answers) expect(body.equals(content)).toBe(true)
+    }
+  })
+
+  it('ends by END_STREAM where the client makes room for it late (RFC 9113 §8.1)', async () => {
+    const content = Buffer.alloc(2 * 65_535, 'a')
+    const { port } = await serveOn(transport, () => contentReply(200, content, TEXT))
+    const asked = [undefined, 'a'].map(async (sent) => {
+      const client = await openFrameClient(port, transport.name.endsWith('TLS'))
+      closeAfterTest(client.leave)
+      const timer = setInterval(() => client.goOn(0), 1300)
+      closeAfterTest(() => clearInterval(timer))
+      return (await client.ask('GET', '/', [], sent)).body.length
+    })
+    expect(await Promise.all(asked)).toEqual([content.length, content.length])
+  })
+
+  it('gives up a client that makes no room for END_STREAM (threat 10)', async () => {
+    const { port } = await serveOn(transport, (exchange) => {
+      exchange.idleTimeout = 300
+      exchange.slowestReader = FAST
+      // As much as there is room for at first (RFC 9113 §6.9.2).
+      return contentReply(200, Buffer.alloc(65_535, 'a'), TEXT)
+    })
+    const client = await openFrameClient(port, transport.name.endsWith('TLS'))
+    closeAfterTest(client.leave)
+    await expect(client.ask('GET', '/', [])).rejects.toThrow('The stream was reset.')
+  })
+
   it.each([204, 304])('sends no content and no length with %i (row K5)', async (status) => {
     const { session } = await serveHttp2(() => emptyReply(status, ['ETag', '"a"']))
     const { headers, body } = await read(session.request({ ':path': '/' }))
