@@ -102,7 +102,8 @@ export function copyResult<Result extends { readonly outcome: string; readonly p
 /** Those of `jwt` are frozen; an object of a class stays as it is, since a copy would be without its methods. */
 function copyClaims(claims: Principal['claims']): Principal['claims'] {
   if (claims === undefined || Object.isFrozen(claims)) return claims
-  return Object.getPrototypeOf(claims) === Object.prototype ? { ...claims } : claims
+  const prototype = Object.getPrototypeOf(claims)
+  return prototype === Object.prototype || prototype === null ? Object.setPrototypeOf({ ...claims }, prototype) : claims
 }
 
 /** The answer of a function to a question. @throws TypeError for another: the operator would not hear of the refusal */

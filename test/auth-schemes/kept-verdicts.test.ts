@@ -63,6 +63,17 @@ it.each(KEEPING)('%s gives each request a principal and claims of its own', (_, 
   expect(verify).toHaveBeenCalledTimes(1)
 })
 
+it('claims without a prototype are copied as well, and have none', () => {
+  const claims = Object.assign(Object.create(null), { role: 'reader' }) as Record<string, unknown>
+  const scheme = bearer(() => ({ id: 'ada', claims }), { cacheLifetime: 60_000 })
+  scheme.authenticate('tok', EXCHANGE)
+  for (const _ of [1, 2]) {
+    const { principal } = scheme.authenticate('tok', EXCHANGE) as { principal: Principal }
+    expect([principal.claims!['role'], Object.getPrototypeOf(principal.claims)]).toEqual(['reader', null])
+    Object.assign(principal.claims!, { role: 'admin' })
+  }
+})
+
 it('claims of a class stay as they are', () => {
   class Rights {
     may = (): boolean => true
