@@ -75,7 +75,7 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   }
 }
 
-type ErrorHeaders = Readonly<Record<string, unknown>> | undefined
+type ErrorHeaders = Readonly<Record<string, unknown>> | null | undefined
 
 /** Headers that were put on an error: the response that they are for, and the headers that the error had of its own. */
 const madeHeaders = new WeakMap<object, { readonly res: ServerResponse; readonly own: ErrorHeaders }>()
@@ -88,7 +88,7 @@ const madeHeaders = new WeakMap<object, { readonly res: ServerResponse; readonly
 function keepFields({ res }: KoaContext, error: unknown, fields: HostFields): unknown {
   if (typeof error !== 'object' || error === null) return error
   const host = error as { headers?: ErrorHeaders }
-  const made = host.headers && madeHeaders.get(host.headers)
+  const made = host.headers ? madeHeaders.get(host.headers) : undefined
   if (fields.size === 0 && made === undefined) return error
   const own = made === undefined ? host.headers : made.own
   const present = made?.res === res ? host.headers : own
