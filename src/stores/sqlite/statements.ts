@@ -7,7 +7,7 @@ const REPLACED = ['revision', 'changed', 'strong', 'size', 'content_type', 'cont
 const DESCRIBED = ['content_encoding', 'content_language', 'filename', 'content_id', 'sha256']
 const PUT = ['collection', 'sort_key', 'expires', ...REPLACED, ...DESCRIBED]
 
-/** Chunks that are removed in one step: 8 MiB. */
+/** Chunks of one content that are removed in one step: 8 MiB. Of all contents together they are less than twice as many. */
 export const MOST_CHUNKS = 64
 
 type StatementName = keyof ReturnType<typeof writeStatements> | keyof ReturnType<typeof writeIndexStatements>
