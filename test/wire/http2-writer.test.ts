@@ -81,7 +81,7 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     }
   })
 
-  it('ends by END_STREAM also behind content that nobody reads (RFC 9113 §8.1)', async () => {
+  it('ends by END_STREAM also behind content that is not read (RFC 9113 §8.1)', async () => {
     const content = Buffer.alloc(20_000, 'a')
     const { port } = await serveOn(transport, () => contentReply(200, content, TEXT))
     const client = await openFrameClient(port, transport.name.endsWith('TLS'))
