@@ -1,4 +1,4 @@
-import { collectWhole } from '../core/byte-blocks.ts'
+import { collectWhole, copyBytes } from '../core/byte-blocks.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
@@ -131,9 +131,9 @@ function renditionReply(exchange: ResourceExchange, resource: StoredResource): R
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }
 
+/** Bytes that `render` may change in place: those of a state may be the memory of the store. */
 function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
-  if (typeof body === 'string') return Buffer.from(body)
-  if (!isLargeBody(body)) return body
+  if (!isLargeBody(body)) return copyBytes(body)
   const { signal } = exchange
   return collectWhole(body.open(0, size - 1, { signal }), size, signal)
 }
