@@ -144,9 +144,11 @@ export function addWantedDigests(exchange: ResourceExchange, reply: Reply): Mayb
 }
 
 /** The representation that a GET or HEAD selects; `undefined` where the content of the answer is all of it. */
-function findWhole({ current, rendered, method, page }: ResourceExchange): DigestWhole | undefined {
+function findWhole(exchange: ResourceExchange): DigestWhole | undefined {
+  const { current, rendered, method, page } = exchange
   if ((method !== 'GET' && method !== 'HEAD') || page !== undefined) return undefined
-  if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, rendered)
+  // Kept for this response: render may fill the same buffer for the next one.
+  if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, exchange)
   if (current === undefined) return undefined
   const { body } = current
   if (isLargeBody(body)) return (wanted) => digestKept(wanted, readProperty(current, 'sha256'))
