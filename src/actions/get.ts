@@ -1,4 +1,4 @@
-import { collectWhole } from '../core/byte-blocks.ts'
+import { collectWhole, copyBytes } from '../core/byte-blocks.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue } from '../core/option-values.ts'
@@ -131,9 +131,9 @@ function renditionReply(exchange: ResourceExchange, resource: StoredResource): R
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }
 
+/** Bytes that `render` may change in place: those of a state may be the memory of the store. */
 function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
-  if (typeof body === 'string') return Buffer.from(body)
-  if (!isLargeBody(body)) return body
+  if (!isLargeBody(body)) return copyBytes(body)
   const { signal } = exchange
   return collectWhole(body.open(0, size - 1, { signal }), size, signal)
 }
@@ -144,9 +144,11 @@ export function addWantedDigests(exchange: ResourceExchange, reply: Reply): Mayb
 }
 
 /** The representation that a GET or HEAD selects; `undefined` where the content of the answer is all of it. */
-function findWhole({ current, rendered, method, page }: ResourceExchange): DigestWhole | undefined {
+function findWhole(exchange: ResourceExchange): DigestWhole | undefined {
+  const { current, rendered, method, page } = exchange
   if ((method !== 'GET' && method !== 'HEAD') || page !== undefined) return undefined
-  if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, rendered)
+  // Kept for this response: render may fill the same buffer for the next one.
+  if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, exchange)
   if (current === undefined) return undefined
   const { body } = current
   if (isLargeBody(body)) return (wanted) => digestKept(wanted, readProperty(current, 'sha256'))

@@ -102,9 +102,8 @@ function write(
   return andThen(filePropertiesOf(route, exchange.storePath, exchange), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
     const names = [...files, ...scopeNamesOf(route)]
-    // A schema may change its input in place, and what the patch leaves alone is shared with the current document.
-    const value = route.schema === undefined ? patched : (JSON.parse(text) as JsonValue)
-    const validated = validateItem({ value, text, isVerbatim: true }, route, unknownMembers(exchange), names)
+    const sent = { value: patched, text, isVerbatim: true }
+    const validated = validateItem(sent, route, unknownMembers(exchange), names)
     if (route.beforeWrite === undefined) return andThen(validated, (valid) => writeValid(exchange, resource, valid))
     const about = { kind: 'patched', current: resource, properties: propertiesOfServer(route, names) } as const
     const stamped = andThen(validated, (valid) => stamp(exchange, valid, about))

@@ -41,8 +41,9 @@ export function propertiesOfServer(
 
 /** What an item says of a file. @throws TypeError for a promise, a Map and the like */
 export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
-  if (describe === undefined) return { ...facts }
-  return readGiven(describe(facts), '"describe" of a file')
+  // The file keeps its name, whatever the hook makes of its own copy.
+  const own = { ...facts }
+  return describe === undefined ? own : readGiven(describe(own), '"describe" of a file')
 }
 
 /** Takes properties off a value, which is itself the rest where it has none of them. */

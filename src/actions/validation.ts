@@ -77,23 +77,21 @@ export function validateDocument(
     throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   }
   if (schema === undefined) return document
-  // Before the schema sees the value, which it may change in place.
-  const { text: sent } = document
   const withoutId = (value: JsonValue) => (idMember === undefined ? { id: undefined, input: value } : splitId(value))
   const { id, input } = withoutId(document.value)
-  return andThen(validateValue(schema, input), (result) => {
+  // A value of its own: the schema may change it in place, whatever object it gives back.
+  const own = withoutId(JSON.parse(document.text) as JsonValue).input
+  return andThen(validateValue(schema, own), (result) => {
     if (result?.issues !== undefined) throw invalid(atOnce(result.issues).slice(0, MAX_ERRORS).map(toContentError))
     const value = result?.value as JsonValue | undefined
-    // One that gives back the very object may have changed it: the text tells what it was given.
-    const given = value === input ? withoutId(JSON.parse(sent) as JsonValue).input : input
-    if (equalJson(value, given)) return document
+    if (equalJson(value, input)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
     const text = formatGiven(value, 'The schema')
     const output = text === undefined ? undefined : (JSON.parse(text) as JsonValue)
     // insertId writes into the text of an object: any other text would be broken JSON.
     if (output === undefined || (idMember !== undefined && !isJsonObject(output))) throw new TypeError(NO_VALUE)
-    checkStripped(findStripped(given, output), unknown)
+    checkStripped(findStripped(input, output), unknown)
     const complete = idMember === undefined ? output : joinId(id, output)
     return new WrittenDocument(complete, complete === output ? text : undefined)
   })

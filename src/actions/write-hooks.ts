@@ -158,8 +158,7 @@ export function stamp(
     if (equalJson(given, rest)) return document
     requireKeptNumbers(document)
     checkParsedJson(given, route.context.limits)
-    // A copy: the schema may change it in place.
-    const draft = new WrittenDocument(structuredClone(given))
+    const draft = new WrittenDocument(given)
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
       // A file is stored beside its item: what the schema of before or `process` has left there stays, as without the hook.
       const isBesideItem = route !== exchange.route

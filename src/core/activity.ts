@@ -90,9 +90,12 @@ function endConnection(exchange: Exchange): void {
   else exchange.res.shouldKeepAlive = false
 }
 
-/** An answer whose head has left did not tell that its connection ends, which Node keeps for 5 seconds, and Fastify for 72. */
+/**
+ * An answer that was decided before did not tell that its connection ends, which Node keeps for 5 seconds, and Fastify for 72.
+ * One whose head has not left, because its content comes late, does not tell either: answers may wait behind it.
+ */
 function endSoonAfter({ isHttp2, req, res }: Exchange): void {
-  if (isHttp2 || !res.headersSent) return
+  if (isHttp2) return
   const socket = req.socket as Socket & { readonly server?: Server; readonly _httpMessage?: unknown }
   // Node lifts the limit for the next request only where it has set one of its own.
   if (socket.server === undefined || !(socket.server.keepAliveTimeout > LAST_WAIT)) return

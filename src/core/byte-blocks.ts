@@ -142,6 +142,12 @@ export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
+/** Bytes of its own for a function of the user, which may change them in place, or keep them. */
+export function copyBytes(content: string | Uint8Array): Uint8Array {
+  // No overload takes both.
+  return typeof content === 'string' ? Buffer.from(content) : Buffer.from(content)
+}
+
 /** Decodes UTF-8 where it lies; `undefined` for bytes that are not UTF-8. */
 export function decodeUtf8(data: Uint8Array, start = 0, end: number = data.length): string | undefined {
   const text = viewOf(data).toString('utf8', start, end)

@@ -7,6 +7,7 @@ import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { splitProperties } from '../actions/server-properties.ts'
 import { idOf, readGiven } from '../actions/validation.ts'
+import { copyBytes } from '../core/byte-blocks.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { describeValue } from '../core/option-values.ts'
@@ -128,8 +129,9 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
           contentType,
           size,
           async *open() {
-            if (isLargeBody(body)) yield* readNoting(body.open(0, size - 1, { signal }))
-            else yield typeof body === 'string' ? Buffer.from(body) : body
+            // Copies: what is read may be the memory of the store.
+            if (!isLargeBody(body)) yield copyBytes(body)
+            else for await (const piece of readNoting(body.open(0, size - 1, { signal }))) yield copyBytes(piece)
           },
         }
       },

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { type ClientHttp2Session, connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -118,6 +118,31 @@ describe.each(Object.keys(starts))('close of a service on %s', (name) => {
     expect((await reader.read()).body.length).toBe(content.length)
     const late = new Promise((resolve) => setTimeout(resolve, 4000, 'waits'))
     expect(await Promise.race([closed, late])).toBe('closed')
+  }, 20_000)
+
+  it('does not wait for a connection whose last response waited for its content', async () => {
+    const store = memoryStore()
+    await store.write('/files/a', { contentType: 'text/plain', body: 'abc' }, { expect: 'any' })
+    const source = new EventEmitter()
+    const late: LargeBody = {
+      async *open() {
+        setImmediate(() => source.emit('asked'))
+        await once(source, 'there')
+        yield Buffer.from('abc')
+      },
+    }
+    const read = async (path: string) => ({ ...((await store.read(path)) as StoredResource), body: late })
+    const service = createResourceService({ ...store, read }, { resources: { '/files/{name}': document() } })
+    const { server, stop } = await starts[name]!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const reader = await openRawClient(portOf(server))
+    reader.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    await once(source, 'asked')
+    const closed = Promise.all([stop(), service.close()]).then(() => 'closed')
+    source.emit('there')
+    expect((await reader.read()).body.toString()).toBe('abc')
+    const end = new Promise((resolve) => setTimeout(resolve, 4000, 'waits'))
+    expect(await Promise.race([closed, end])).toBe('closed')
   }, 20_000)
 })
 
@@ -295,6 +320,27 @@ describe('close of a service', () => {
     stream.resume()
     await Promise.all([once(session, 'close'), stopped, closed])
   })
+
+  it('tells a client of HTTP/2 with its next request that the connection ends, before that is decided', async () => {
+    const judged = new EventEmitter()
+    const authorize = () => once(judged, 'allowed').then(() => true as const)
+    const service = createResourceService(memoryStore(), { resources: { '/files/{name}': document({ authorize }) } })
+    const server = createHttp2Server(service).listen(0)
+    await once(server, 'listening')
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closeAfterTest(() => {
+      judged.emit('allowed')
+      session.destroy()
+      server.close()
+    })
+    await once(session, 'connect')
+    await service.close()
+    const stream = session.request({ ':path': '/files/a' })
+    await once(session, 'goaway')
+    judged.emit('allowed')
+    const [head] = await once(stream, 'response')
+    expect(head[':status']).toBe(404)
+  }, 5000)
 
   it.each(['authorize', 'store'] as const)(
     'ends though a call never settles, once its client has left: %s',

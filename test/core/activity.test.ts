@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds, 'waits'))
 
 function createExchange(): { -readonly [Name in 'hasLeft']: Exchange[Name] } & Exchange {
-  return { activityIndex: -1, hasLeft: false, isHttp2: false, req: {}, res: {} } as never
+  return { activityIndex: -1, hasLeft: false, isHttp2: false, req: { socket: {} }, res: {} } as never
 }
 
 describe('what is under way while a service drains', () => {

@@ -45,6 +45,19 @@ describe('Want-Repr-Digest and Want-Content-Digest', () => {
     }
   })
 
+  it('get the digest of what render gives, also where it fills one buffer for every response', async () => {
+    const buffer = Buffer.alloc(1)
+    const render = (content: Uint8Array) => buffer.fill(content[0]!)
+    const resources = { '/docs/{name}': document({ representations: [{ type: 'application/x-first', render }] }) }
+    const store = memoryStore()
+    const { send } = await serve(store, { resources })
+    for (const text of ['a', 'b']) {
+      await store.write(`/docs/${text}`, { contentType: 'text/plain', body: text }, { expect: 'any' })
+      const answer = await send('GET', `/docs/${text}`, [...BOTH, 'Accept: application/x-first'])
+      expect(fieldsOf(answer)).toEqual([digestOf(text), digestOf(text)])
+    }
+  })
+
   it('get the digest of the whole and that of the part on a 206 (RFC 9530 §3, Appendix B.5)', async () => {
     const { send } = await serveFixtures()
     const one = await send('GET', A, [...BOTH, 'Range: bytes=0-4'])

@@ -98,6 +98,30 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     expect(taken).toBe(count)
   })
 
+  it('have no more of the content before theirs read while the client does not read', async () => {
+    let read = 0
+    function* counted() {
+      for (const chunk of endless()) {
+        read++
+        yield chunk
+      }
+    }
+    const handler = createHandler({
+      run: ({ req }) =>
+        req.url === '/source' ? sourceReply(recordedSource(HUGE, counted).source) : contentReply(200, 'x', TEXT),
+      forwardErrors: false,
+    })
+    const { socket } = await open(name, handler)
+    socket.write(get('/source'))
+    const before = await settled(() => read)
+    for (let i = 0; i < 5; i++) {
+      socket.write(get('/'))
+      await wait(20)
+    }
+    // The kernel may take a little more.
+    expect(await settled(() => read)).toBeLessThan(before + 3)
+  })
+
   it('are not taken while 16 of them are not answered (issue 16)', async () => {
     let taken = 0
     let release = (): void => {}
