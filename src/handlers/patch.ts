@@ -84,7 +84,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly preconditions?: 'optional' | 'required'
   /**
    * The response where the request has no `Prefer: return` (RFC 7240): 200 with the patched document, or 204.
-   * Default `'representation'`.
+   * A patch that changes nothing is 204. Default `'representation'`.
    */
   readonly reply?: 'representation' | 'minimal'
   /** Content-Type of the document. Default `application/json`. */
