@@ -110,10 +110,19 @@ const DEFINITIONS = /^(?:Resource|Document|Collection|Query)Options\./
 /** Defaults that another place fills in, because they depend on the use. */
 const ELSEWHERE = ['AuthenticationOptions.principalIsAmbient', 'HttpErrorOptions.expose']
 
+/** Described by the option that takes them. */
+const SAID_WITHIN = ['PrefixOptions', 'ServedDescription']
+
 describe('the tables of options', () => {
   it('are found', () => {
     expect(tables.length).toBeGreaterThan(30)
     expect(options.filter(({ applied }) => applied !== undefined).length).toBeGreaterThan(60)
+  })
+
+  it('are of interfaces that scripts/write-docs.js has for docs/options.md', () => {
+    const script = readFileSync('scripts/write-docs.js', 'utf8')
+    const names = tables.map(({ options }) => options.name.text)
+    expect(names.filter((name) => !script.includes(`'${name}'`) && !SAID_WITHIN.includes(name))).toEqual([])
   })
 
   it('have the defaults that the descriptions give', () => {

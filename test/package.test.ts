@@ -177,6 +177,18 @@ describe('package.json', () => {
     expect(Object.keys((await import(resolve(entries[subpath]!))) as object).sort()).toEqual(names)
   })
 
+  it('exports from its root what each standalone middleware exports', async () => {
+    const root = Object.keys(await import(resolve(entries['index']!)))
+    const middleware = Object.entries(entries).filter(
+      ([entry, file]) => /handlers|auth\.|patch\./.test(file) && entry !== 'index',
+    )
+    expect(middleware.length).toBe(9)
+    for (const [entry, file] of middleware) {
+      const missing = Object.keys(await import(resolve(file))).filter((name) => !root.includes(name))
+      expect([entry, missing]).toEqual([entry, []])
+    }
+  })
+
   it('exports every path that the documentation imports', () => {
     const pages = ['README.md', ...readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((p) => `docs/${p}`)]
     const named = pages

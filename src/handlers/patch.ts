@@ -73,7 +73,10 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
     patched: PatchedTarget<Target>,
     request: RequestView,
   ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
-  /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
+  /**
+   * Patch formats. One that is named has limits of its own: where `limits.depth` is not 100, give it the same `maxDepth`, or a
+   * patch nests a document so deep that it cannot be sent whole. Default: JSON Patch and JSON Merge Patch, by the `limits`.
+   */
   readonly patchFormats?: readonly PatchFormat[]
   /** `bodySize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
   readonly limits?: Partial<BodyLimits>
@@ -84,7 +87,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly preconditions?: 'optional' | 'required'
   /**
    * The response where the request has no `Prefer: return` (RFC 7240): 200 with the patched document, or 204.
-   * Default `'representation'`.
+   * A patch that changes nothing is 204. Default `'representation'`.
    */
   readonly reply?: 'representation' | 'minimal'
   /** Content-Type of the document. Default `application/json`. */

@@ -36,6 +36,7 @@ export type QueryPropertyOptions =
 export interface NamedScope {
   /** Names of all properties that `values` gives. */
   readonly properties: readonly string[]
+  /** Gives the properties and values that every item of the caller has, or `undefined` for all items. */
   readonly values: ScopeHook
 }
 

@@ -88,7 +88,10 @@ export interface ServiceOptions {
   readonly openapi?: string | ServedDescription
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
-  /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
+  /**
+   * Patch formats. One that is named has limits of its own: where `limits.depth` is not 100, give it the same `maxDepth`, or a
+   * patch nests a document so deep that it cannot be sent whole. Default: JSON Patch and JSON Merge Patch, by the `limits`.
+   */
   readonly patchFormats?: readonly PatchFormat[]
   /** Content codings of request content that are accepted and decoded. Default: none. */
   readonly contentCodings?: readonly ('gzip' | 'deflate' | 'br')[]

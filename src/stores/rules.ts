@@ -24,6 +24,10 @@ export function memberPath(collection: string, name: string): string {
   return `${collection}/${name}`
 }
 
+/**
+ * The collection of a path and its name there. A path without a slash, and one that ends with a slash, is a member of nothing
+ * all the same.
+ */
 export function splitPath(path: string): { readonly collection: string; readonly name: string } {
   const name = nameOf(path)
   return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }

@@ -78,5 +78,6 @@ afterAll(async () => {
   recorder.answers.clear()
   recorder.numbers.clear()
   keepRecord(file, { described, seen })
-  expect(faults).toEqual([])
+  const places = 'src/openapi/successes.ts and responses.ts say which responses there are, with which fields'
+  expect(faults, `What was answered and the description of the service differ: ${places}.`).toEqual([])
 })
