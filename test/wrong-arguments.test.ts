@@ -260,6 +260,10 @@ const cases: [string, () => unknown, string | RegExp][] = [
     '$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO',
     '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$X3DX6M94c7o',
     '$scrypt$ln=15',
+    '$pbkdf2-sha256$29000$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A',
+    'pbkdf2_sha256$600000$salt$aGFzaA==',
+    '{ssha}DkMTwBl+a/3DQTxCYEApdUtNXGgdUac3',
+    '{BLF-CRYPT}$2y$05$bvIG6Nmid91Mu9RcmmWZfO',
   ].map((hash): (typeof cases)[number] => [
     `an account with ${hash}`,
     () => basic({ accounts: { ada: hash } }),

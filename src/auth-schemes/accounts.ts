@@ -57,12 +57,16 @@ export function indexAccounts<Secret>(
   return index
 }
 
-/**
- * Whether a secret is a hash of a password, by `hashPassword`, bcrypt, Argon2, crypt (`$apr1$`, `$6$`) or LDAP (`{SHA}`), and not
- * the password. The 13 characters of DES could be a password.
- */
+/** How hashes begin: of crypt and its kin (`$6$`), of LDAP (`{SSHA}`), and of Django (`pbkdf2_sha256$`). */
+const HASHES = [
+  /^\$(?:scrypt|2[abxy]?|argon2[a-z]*|(?:apr1|md5|sha1|pbkdf2[\w-]*|g?y|[1567])\$[^$]+)\$/,
+  /^\{(?:s?(?:sha|md5)|[\w-]*crypt|pbkdf2|argon2)[\w.-]*\}./i,
+  /^(?:pbkdf2|scrypt|bcrypt|argon2)\w*\$/,
+]
+
+/** Whether a secret is the hash of a password, by `hashPassword` or others, and not the password. 13 characters of DES could be one. */
 export function isPasswordHash(secret: string): boolean {
-  return /^\$(?:scrypt|2[abxy]?|argon2[a-z]*|(?:apr1|[156y])\$[^$]+)\$|^\{S?(?:SHA\d*|MD5)\}[\w+/]{22,}=*$/.test(secret)
+  return HASHES.some((form) => form.test(secret))
 }
 
 /** Names what is there in place of a secret, for a message. A number may be the secret itself. */

@@ -79,7 +79,7 @@ export async function editDocument(
       if (conflicts.length > 0) return conflict(answer, theirs, conflicts)
       intended = value
     }
-    if (attempts >= maxAttempts) return conflict(answer, theirs, [])
+    if (!(attempts < maxAttempts)) return conflict(answer, theirs, [])
     base = theirs
   }
 }

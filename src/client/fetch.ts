@@ -69,7 +69,7 @@ export async function sendContent(
   content: RequestContent | undefined,
 ): Promise<FetchResponse> {
   const send = fetch ?? (globalThis.fetch as Fetch | undefined)
-  if (!send) throw new UsageError('There is no global fetch: set the option "fetch" of the client.')
+  if (!send) throw new UsageError('There is no global fetch: set the option "fetch".')
   const { body, onProgress } = content ?? {}
   const blob = body as Blob
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }

@@ -215,8 +215,8 @@ export function discardUnreadBody(
 }
 
 /**
- * The same on HTTP/2, where the answer is written as any other. To be called also where nothing is unread: when all is written,
- * Node resets a stream of whose request nothing was read, also while END_STREAM still waits.
+ * The same on HTTP/2, where the answer is written as any other. To be called also where nothing is unread: Node resets a stream
+ * when all is written and nothing of its request was read, also while END_STREAM still waits.
  */
 export function discardOnHttp2(exchange: Exchange): void {
   const { req } = exchange

@@ -149,7 +149,5 @@ it('throws a TypeError at the first attempt where there is no fetch', async () =
   vi.stubGlobal('fetch', undefined)
   onTestFinished(() => void vi.unstubAllGlobals())
   const reading = createResourceClient('http://a.example').read('/a')
-  await expect(reading).rejects.toThrow(
-    new TypeError('There is no global fetch: set the option "fetch" of the client.'),
-  )
+  await expect(reading).rejects.toThrow(new TypeError('There is no global fetch: set the option "fetch".'))
 })

@@ -199,6 +199,7 @@ describe('edit', () => {
     expect(await tryEdit({ maxAttempts: 1 })).toEqual([412, 1])
     expect(await tryEdit({ maxAttempts: 7 })).toEqual([412, 7])
     expect(await tryEdit({ maxAttempts: undefined })).toEqual([412, 5])
+    expect(await tryEdit({ maxAttempts: Number.NaN })).toEqual([412, 1])
   })
 
   it('loses none of 2,000 edits of two clients (issue 21: two clients, racing typed edits)', async () => {
