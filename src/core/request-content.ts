@@ -117,9 +117,13 @@ export function contentGone(exchange: Exchange): Error {
   )
 }
 
-/** Whether a request is about to be answered before its content was read to the end. */
+/**
+ * Whether a request is about to be answered before its content was read to the end. On HTTP/2 that end may come later than the
+ * head also where the content is empty (RFC 9113 §8.1.1).
+ */
 export function hasUnreadBody(exchange: Exchange): boolean {
-  return exchange.bodyState !== 'read' && hasBody(exchange) && !exchange.req.readableEnded
+  if (exchange.bodyState === 'read' || exchange.req.readableEnded) return false
+  return exchange.isHttp2 ? !streamOf(exchange).endAfterHeaders : hasBody(exchange)
 }
 
 /**

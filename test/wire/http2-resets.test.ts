@@ -318,10 +318,13 @@ describe.each([
 
   it('is closed after the answer to HEAD where the client does not end its request (RFC 9113 §8.1)', async () => {
     const session = await open(scheme, (handler) => handler)
-    const stream = session.request({ ':method': 'HEAD', ':path': '/' }, { endStream: false })
-    const [headers] = await once(stream, 'response')
-    await once(stream, 'close')
-    expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
+    for (const length of [undefined, 0]) {
+      const fields = { ':method': 'HEAD', ':path': '/', 'content-length': length }
+      const stream = session.request(fields, { endStream: false })
+      const [headers] = await once(stream, 'response')
+      await once(stream, 'close')
+      expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
+    }
   })
 
   it.each([
