@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
 import { streamOf } from './place.ts'
@@ -96,9 +96,20 @@ function endConnection(exchange: Exchange): void {
  */
 function endSoonAfter({ isHttp2, req, res }: Exchange): void {
   if (isHttp2) return
-  const socket = req.socket as Socket & { readonly server?: Server; readonly _httpMessage?: unknown }
+  const { server } = req.socket as AnsweredSocket
   // Node lifts the limit for the next request only where it has set one of its own.
-  if (socket.server === undefined || !(socket.server.keepAliveTimeout > LAST_WAIT)) return
-  // Then none has been sent already: the answer to a pipelined request has the socket by now, and may take longer.
-  res.once('finish', () => socket._httpMessage ?? socket.setTimeout(LAST_WAIT))
+  if (server !== undefined && server.keepAliveTimeout > LAST_WAIT) watchFinish(res)
+}
+
+type AnsweredSocket = Socket & { readonly server?: Server; readonly _httpMessage?: ServerResponse | null }
+
+function watchFinish(res: ServerResponse): void {
+  if (!res.listeners('finish').includes(limitWait)) res.once('finish', limitWait)
+}
+
+/** The answer to a pipelined request has the socket by now: it may take longer, and may have been decided before as well. */
+function limitWait(this: ServerResponse): void {
+  const socket = this.req.socket as AnsweredSocket
+  if (socket._httpMessage) watchFinish(socket._httpMessage)
+  else socket.setTimeout(LAST_WAIT)
 }
