@@ -60,7 +60,7 @@ export function indexAccounts<Secret>(
 /** How hashes begin: of crypt and its kin (`$6$`), of LDAP (`{SSHA}`), and of Django (`pbkdf2_sha256$`). */
 const HASHES = [
   /^\$(?:scrypt|2[abxy]?|argon2[a-z]*|(?:apr1|md5|sha1|pbkdf2[\w-]*|g?y|[1567])\$[^$]+)\$/,
-  /^\{(?:s?(?:sha|md5)|[\w-]*crypt|pbkdf2|argon2)[\w.-]*\}./i,
+  /^\{(?:s?(?:sha|md5)(?![a-z])|[\w-]*crypt|pbkdf2|argon2)[\w.-]*\}./i,
   /^(?:pbkdf2|scrypt|bcrypt|argon2)\w*\$/,
 ]
 

@@ -83,7 +83,9 @@ describe('basic', () => {
     ['clear', async (password: string) => password],
     ['hashed', (password: string) => hashPassword(password, CHEAP)],
   ])('knows accounts in %s, in whatever form their letters were typed (row B4)', async (_, keep) => {
-    const { send } = await serve({ accounts: { jürgen: await keep('p:ässwort'), u: await keep('') } })
+    const { send } = await serve({
+      accounts: { jürgen: await keep('p:ässwort'), u: await keep(''), v: await keep('{shadow}y') },
+    })
     const ask = async (user: string, password: string) =>
       (await send({ headers: { Authorization: basicCredentials(user, password) } })).principal
     expect(await ask('jürgen', 'p:ässwort')).toEqual({ scheme: 'basic', id: 'jürgen' })
