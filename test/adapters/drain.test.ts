@@ -206,7 +206,8 @@ describe('close of a service', () => {
     20_000,
   )
 
-  it('lets the response to a pipelined request take its time, behind one that had begun before', async () => {
+  /** Large content at /files/a, and responses after 2.5 seconds below /slow. */
+  async function serveLargeAndSlow() {
     const store = memoryStore()
     const content = Buffer.alloc(16 * 1024 * 1024, 'x')
     await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
@@ -216,36 +217,33 @@ describe('close of a service', () => {
     })
     const { server } = await starts['plain']!(service)
     closeAfterTest(() => server.closeAllConnections())
+    return { service, server, size: content.length }
+  }
+
+  it('lets the response to a pipelined request take its time, behind one that had begun before', async () => {
+    const { service, server, size } = await serveLargeAndSlow()
     const client = await openRawClient(portOf(server))
     client.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\nGET /slow/a HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.firstBytes()
     client.pause()
     const closed = service.close()
     client.resume()
-    expect((await client.read()).body.length).toBe(content.length)
+    expect((await client.read()).body.length).toBe(size)
     const answer = await client.read()
     expect([answer.status, answer.values('connection')]).toEqual([404, ['close']])
     await closed
   }, 20_000)
 
   it('gives the next request its time on a connection for which the host has no limit', async () => {
-    const store = memoryStore()
-    const content = Buffer.alloc(16 * 1024 * 1024, 'x')
-    await store.write('/files/a', { contentType: 'text/plain', body: content }, { expect: 'any' })
-    const authorize = () => new Promise<true>((resolve) => setTimeout(resolve, 2500, true))
-    const service = createResourceService(store, {
-      resources: { '/files/{name}': document(), '/slow/{name}': document({ authorize }) },
-    })
-    const { server } = await starts['plain']!(service)
+    const { service, server, size } = await serveLargeAndSlow()
     server.keepAliveTimeout = 0
-    closeAfterTest(() => server.closeAllConnections())
     const client = await openRawClient(portOf(server))
     client.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.firstBytes()
     client.pause()
     const closed = service.close()
     client.resume()
-    expect((await client.read()).body.length).toBe(content.length)
+    expect((await client.read()).body.length).toBe(size)
     client.send('GET /slow/a HTTP/1.1\r\nHost: a\r\n\r\n')
     expect((await client.read()).status).toBe(404)
     await closed
