@@ -94,7 +94,7 @@ function keepFields({ res }: KoaContext, error: unknown, fields: HostFields): un
   const present = made?.res === res ? host.headers : own
   const headers: Record<string, unknown> = { ...Object.fromEntries(fields), ...present }
   const vary = Object.keys(present ?? {}).find((name) => name.toLowerCase() === 'vary')
-  if (vary !== undefined) headers[vary] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[vary]))
+  if (vary !== undefined) headers[vary] = mergeVary(String(fields.get('Vary') ?? ''), String(headers[vary] ?? ''))
   madeHeaders.set(headers, { res, own })
   return Object.assign(host, { headers })
 }

@@ -64,7 +64,7 @@ const HASHES = [
   /^(?:pbkdf2|scrypt|bcrypt|argon2)\w*\$/,
 ]
 
-/** Whether a secret is the hash of a password, by `hashPassword` or others, and not the password. 13 characters of DES could be one. */
+/** Whether a secret is the hash of a password, by `hashPassword` or others. A hash by DES looks like a password and is not detected. */
 export function isPasswordHash(secret: string): boolean {
   return HASHES.some((form) => form.test(secret))
 }

@@ -233,20 +233,24 @@ describe('postgresStore, the sweep', () => {
     return tablePrefix
   }
 
-  it('leaves no chunk where another process removes some of the same content at the same moment', async () => {
-    const tablePrefix = await createLost(1, 100)
+  /** Sweeps while another process removes as many rows as one step takes, until a table is empty. */
+  async function sweepBeside(tablePrefix: string, removal: string, table: string): Promise<void> {
     const other = await pool.connect()
     await other.query('BEGIN')
-    // As many as one step takes.
-    await other.query(`DELETE FROM ${tablePrefix}chunks WHERE chunk < 64`)
+    await other.query(removal)
     const store = postgresStore({ pool, tablePrefix, sweepInterval: 1 })
     await store.read('/a')
     await untilHeldUp(pool, new Promise(() => {}))
     await other.query('COMMIT')
     other.release()
-    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}contents`)).toBe(0), 30_000)
-    expect(await countRows(`${tablePrefix}chunks`)).toBe(0)
+    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}${table}`)).toBe(0), 30_000)
     await store.close?.()
+  }
+
+  it('leaves no chunk where another process removes some of the same content at the same moment', async () => {
+    const tablePrefix = await createLost(1, 100)
+    await sweepBeside(tablePrefix, `DELETE FROM ${tablePrefix}chunks WHERE chunk < 64`, 'contents')
+    expect(await countRows(`${tablePrefix}chunks`)).toBe(0)
   })
 
   it('leaves no entry of an unused index where another process removes some of them at the same moment', async () => {
@@ -255,18 +259,12 @@ describe('postgresStore, the sweep', () => {
       VALUES (NULL, 'v', 0, '', 0, 0)`)
     await pool.query(`INSERT INTO ${tablePrefix}entries (place, sort_key)
       SELECT 1, decode(lpad(to_hex(n), 4, '0'), 'hex') FROM generate_series(1, 800) n`)
-    const other = await pool.connect()
-    await other.query('BEGIN')
-    // As many as one step takes.
-    await other.query(`DELETE FROM ${tablePrefix}entries WHERE sort_key <= decode(lpad(to_hex(500), 4, '0'), 'hex')`)
-    const store = postgresStore({ pool, tablePrefix, sweepInterval: 1 })
-    await store.read('/a')
-    await untilHeldUp(pool, new Promise(() => {}))
-    await other.query('COMMIT')
-    other.release()
-    await vi.waitFor(async () => expect(await countRows(`${tablePrefix}places`)).toBe(0), 30_000)
+    await sweepBeside(
+      tablePrefix,
+      `DELETE FROM ${tablePrefix}entries WHERE sort_key <= decode(lpad(to_hex(500), 4, '0'), 'hex')`,
+      'places',
+    )
     expect(await countRows(`${tablePrefix}entries`)).toBe(0)
-    await store.close?.()
   })
 
   it('takes several small contents in one step: those that are replaced all the time would outrun it', async () => {
