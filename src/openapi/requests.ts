@@ -31,7 +31,9 @@ function describeMedia(facts: Facts, method: DescribedMethod, type: string, sche
     if (type === 'text/plain') return { schema: TEXT }
   }
   if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
-  return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, method, schemas) : {}
+  if (isJsonType(type)) return json === 'all' || facts.schema !== undefined ? describeJson(facts, method, schemas) : {}
+  // Without a schema, Swagger UI has no field for the content.
+  return type.includes('*') ? {} : { schema: type.startsWith('text/') ? TEXT : BYTES }
 }
 
 function describeJson(facts: Facts, method: DescribedMethod, schemas: Schemas): JsonObject {

@@ -191,8 +191,13 @@ function contentHeaders(facts: Facts): readonly HeaderName[] {
 
 /** The content of GET: the stored representation and those made from it. */
 function representation(facts: Facts, schemas: Schemas): JsonObject {
-  const made = facts.offers.map(({ essence }) => [essence, essence.startsWith('text/') ? { schema: TEXT } : {}])
+  const made = facts.offers.map(({ essence }) => [essence, describeText(essence)])
   return { ...stored(facts, schemas), ...(Object.fromEntries(made) as JsonObject) }
+}
+
+/** Text is a string to typed clients, and other content is what each makes of it. */
+function describeText(type: string): JsonObject {
+  return type.startsWith('text/') ? { schema: TEXT } : {}
 }
 
 /** The stored representation, by media range. */
@@ -201,7 +206,7 @@ function stored(facts: Facts, schemas: Schemas): JsonObject {
   const isKnown = json === 'all' || (json === 'some' && (schema ?? documentation.jsonSchema) !== undefined)
   const media = isKnown ? { schema: schemas.of(facts).output, ...examplesOf(facts, 'output') } : {}
   const content: Record<string, JsonValue> = {}
-  for (const type of types) content[type] = isJsonType(type) ? media : {}
+  for (const type of types) content[type] = isJsonType(type) ? media : describeText(type)
   if (isKnown) content['application/json'] ??= media
   return content
 }

@@ -146,9 +146,9 @@ function readQueryProperty(name: string, given: unknown): QueryPropertyOptions {
     checkValues(owner, { type: given }, { type: TYPE })
     return given as QueryType
   }
-  if (!RECORD.accepts(given)) {
+  if (!RECORD.accepts(given) || !Object.hasOwn(given as object, 'type')) {
     throw new TypeError(
-      `collection takes as ${owner}: ${TYPE.text}, or { type, pointer, sensitive }; it is ${describeValue(given)}.`,
+      `collection takes as ${owner}, a property of its items: ${TYPE.text}, or { type, pointer, sensitive }; it is ${describeValue(given)}.`,
     )
   }
   return resolveOptions(owner, given as Exclude<QueryPropertyOptions, string>, PROPERTY_OPTIONS)

@@ -847,3 +847,24 @@ it('properties that a function or the work adds may be there beside names that a
   const { send } = await serve(memoryStore(), { resources })
   expect((await send('POST', '/a', [json], '{"a":"x"}')).json()).toEqual({ id: 1, a: 'x', owner: 'ada' })
 })
+
+describe('content that is not JSON', () => {
+  const types = ['text/csv', 'application/pdf', 'image/*']
+  const { put, get } = describeOne(document({ types })).paths['/a']
+
+  it('has a schema in requests: without one, Swagger UI has no field for it', () => {
+    expect(put.requestBody.content).toEqual({
+      'text/csv': { schema: { type: 'string' } },
+      'application/pdf': { schema: { contentMediaType: 'application/octet-stream' } },
+      'image/*': {},
+    })
+  })
+
+  it('is a string in responses where it is text', () => {
+    expect(get.responses['200'].content).toEqual({
+      'text/csv': { schema: { type: 'string' } },
+      'application/pdf': {},
+      'image/*': {},
+    })
+  })
+})

@@ -169,8 +169,8 @@ describe('the options query, scope and count', () => {
     [JSON.parse('{"query":{"__proto__":"string"}}'), 'the name "__proto__"'],
     [{ query: { a: 'text' } }, "query.a takes as type: one of 'string', 'number', 'boolean', 'date-time'"],
     [{ query: { a: 'toString' } }, 'query.a takes as type'],
-    [{ query: { a: 5 } }, 'query.a'],
-    [{ query: { a: {} } }, 'query.a takes as type: one of'],
+    [{ query: { a: 5 } }, 'query.a, a property of its items: one of'],
+    [{ query: { filter: { status: 'string' } } }, 'query.filter, a property of its items: one of'],
     [
       { query: { a: { type: 'string', pointer: 'x' } } },
       "query.a takes as pointer: a JSON Pointer to a property, such as '/address/city'",
