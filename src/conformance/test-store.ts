@@ -124,7 +124,12 @@ export function testStore(
       if (fitting.length === 0) continue
       describe(group, () => {
         // A function that declares a parameter would be taken for one with a callback by some runners.
-        for (const one of fitting) it(one.title, (...context) => runCase(one, needsOf(one), context[0]), RUNNER_LIMIT)
+        for (const one of fitting) {
+          const needs = needsOf(one)
+          // Where a case fails, its title says which options leave it out.
+          const title = needs.length === 0 ? one.title : `${one.title} [${needs.join(', ')}]`
+          it(title, (...context) => runCase(one, needs, context[0]), RUNNER_LIMIT)
+        }
       })
     }
   })

@@ -23,7 +23,8 @@ export async function runKit(
   testStore('the store', create, {
     ...options,
     describe: (_, define) => define(),
-    it: (title, run) => cases.push({ title, run }),
+    // Without the options that leave the case out, which a title ends with.
+    it: (title, run) => cases.push({ title: title.replace(/ \[[^[]*\]$/, ''), run }),
   })
   const failures = new Map<string, unknown>()
   const skipped: string[] = []
