@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { HttpError } from '../../src/core/errors.ts'
 import {
   connectWhenMigrated,
   createPostgresConnection,
@@ -163,4 +164,41 @@ describe('postgresStore, a statement that may succeed on another connection', ()
 
 describe('postgresStore, a server that lacks open files, memory or connections', () => {
   it.each(['53000', '53200', '53300', '53400'])('is 503 (SQLSTATE %s)', expectUnavailable)
+})
+
+describe('postgresStore, a pool that gives no connection', () => {
+  const fail = (error: unknown) => {
+    const connect = vi.fn(() => Promise.reject(error))
+    return { connect, ...createPostgresConnection({ on() {}, connect }, { ...limits, statementTimeout: 1000 }) }
+  }
+
+  it.each([
+    ['of a role that may not log in', '28000'],
+    ['of a password that was changed', '28P01'],
+    ['of a database that was dropped', '3D000'],
+    ['of a role without CONNECT', '42501'],
+    ['of a database that takes no connections', '55000'],
+    ['of a function of the program for the password', undefined],
+  ])('is 503 with the cause %s (SQLSTATE %s)', async (_, code) => {
+    const cause = Object.assign(new TypeError('refused'), { code })
+    const { read, run, transact, view } = fail(cause)
+    const work = (run: typeof read) => run(statement, [])
+    const calls = [() => read(statement, []), () => run(statement, []), () => transact(work), () => view(work)]
+    for (const call of calls) {
+      await expect(call()).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' }, cause })
+    }
+  })
+
+  it('is asked once for calls that share a round trip', async () => {
+    const { connect, run } = fail(Object.assign(new Error('too many connections'), { code: '53300' }))
+    const shared = { ...statement, decode: () => undefined, isShared: true }
+    const calls = await Promise.allSettled([1, 2, 3].map((value) => run(shared, [Buffer.of(value)])))
+    for (const call of calls) expect(call).toMatchObject({ status: 'rejected', reason: { status: 503 } })
+    expect(connect).toHaveBeenCalledTimes(1)
+  })
+
+  it('chooses the response by an HttpError of its own', async () => {
+    const error = new HttpError(429, 'ERR_TOO_MANY_REQUESTS')
+    await expect(fail(error).run(statement, [])).rejects.toBe(error)
+  })
 })

@@ -91,7 +91,7 @@ export function createCheckout(
         },
         (error) => {
           waiting.leave()
-          fail(error)
+          fail(isHttpError(error) ? error : new NoConnection('The pool gave no connection.', { cause: error }))
         },
       )
     })
@@ -188,6 +188,9 @@ function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
   limited.set(pool, limit)
 }
 
+/** The pool gave no connection: the code of the cause, as of a wrong password, is not that of a statement. */
+class NoConnection extends Error {}
+
 /** Rolled back for the sake of another transaction: doing the same again may succeed. */
 const REPEATABLE: readonly string[] = ['40001', '40P01']
 
@@ -234,6 +237,7 @@ export function isConnectionLost(error: unknown): boolean {
 
 /** What the answer to a request is when the database has refused. */
 export function toHttpError(error: unknown): unknown {
+  if (error instanceof NoConnection) return createUnavailableError(error.cause)
   const state = sqlStateOf(error)
   if (state === undefined) return isConnectionLost(error) ? createUnavailableError(error) : error
   if (UNAVAILABLE.test(state)) return createUnavailableError(error)
