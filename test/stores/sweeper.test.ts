@@ -9,6 +9,7 @@ const HOUR = 3_600_000
 
 afterEach(() => {
   vi.useRealTimers()
+  vi.restoreAllMocks()
 })
 
 describe('createSweeper', () => {
@@ -73,6 +74,33 @@ describe('createSweeper', () => {
     expect(sweep).toHaveBeenCalledTimes(3)
     await vi.advanceTimersByTimeAsync(0.52 * HOUR)
     expect(sweep).toHaveBeenCalledTimes(4)
+    await sweeper.close()
+  })
+
+  it('takes several steps for at most 50 ms where it comes late: requests replace more in a turn than one step removes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let time = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => time)
+    let steps = 0
+    const sweeper = createSweeper(() => {
+      steps++
+      time++
+      return 'part'
+    }, HOUR)
+    /** How many steps it takes that much later than it wanted. */
+    async function countSteps(delay: number): Promise<number> {
+      const before = steps
+      time += 5 + delay
+      await vi.advanceTimersToNextTimerAsync()
+      return steps - before
+    }
+    sweeper.start()
+    time = 195
+    expect(await countSteps(0)).toBe(1)
+    expect(await countSteps(0)).toBe(1)
+    expect(await countSteps(40)).toBe(20)
+    expect(await countSteps(HOUR)).toBe(50)
+    expect(await countSteps(0)).toBe(1)
     await sweeper.close()
   })
 

@@ -8,8 +8,10 @@ import type { CollectionIndex } from '../lists.ts'
 import type { IndexSteps, NewEntry, Swept } from './dialect.ts'
 import { encodeEntry } from './queries/index-tables.ts'
 
-/** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
+/** Other work goes between two steps: each is bounded. */
 const PAUSE_OF_SWEEP = 5
+/** Milliseconds in which further steps may begin at once, where requests have kept the sweep waiting for twice as long. */
+const LONGEST_RUN = 50
 const SOON = 200
 
 /**
@@ -34,21 +36,25 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
 
   // A request may be what starts it, and is not what the later sweeps are for.
   const sweepNow = AsyncResource.bind((): void => {
+    const delay = performance.now() - due
     due = Number.POSITIVE_INFINITY
     if (running !== undefined) {
       isHurried = true
       return
     }
-    running = run().finally(() => {
+    running = run(Math.min(delay / 2, LONGEST_RUN)).finally(() => {
       running = undefined
     })
   })
 
-  async function run(): Promise<void> {
+  /** @param time for further steps: one step a turn removes less than many uploads at once replace in a turn */
+  async function run(time: number): Promise<void> {
     isHurried = false
     let swept: Swept = 'all'
+    const end = performance.now() + time
     try {
-      swept = await sweep()
+      do swept = await sweep()
+      while (swept === 'part' && !isClosed && performance.now() < end)
     } catch (error) {
       publishFailure({ error, stage: 'background' })
     }
