@@ -209,6 +209,7 @@ export function discardUnreadBody(
   } else res.flushHeaders()
   const end = () => {
     clearTimeout(timer)
+    req.off('end', end).off('error', end).off('close', end)
     if (!res.writableEnded) res.end()
   }
   // Keeps the process alive, as in `awaitChunkedEnd`.

@@ -360,6 +360,33 @@ describe('behind middleware that wraps the methods of a response', () => {
     client.socket.destroy()
   })
 
+  it('a refused upload is ended once where the middleware ends it later, as sessions that are saved do', async () => {
+    const resources = { '/{name}': document({ types: ['text/plain'] }) }
+    const service = createResourceService(memoryStore(), { resources, https: 'optional' })
+    let ended = 0
+    let closed: Promise<unknown> | undefined
+    const running = await serve(service, (res) => {
+      closed = once(res.req, 'close')
+      replace(
+        res,
+        'end',
+        (native) =>
+          function () {
+            ended++
+            void closed!.then(() => native.call(this))
+            return this
+          },
+      )
+    })
+    const client = await openRawClient(running.port)
+    client.send(
+      'PUT /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nx',
+    )
+    expect((await client.read()).status).toBe(415)
+    await client.rest()
+    expect(ended).toBe(1)
+  })
+
   it('an error of the middleware after the answer has begun reaches onError', async () => {
     const errors: unknown[] = []
     const service = createResourceService(memoryStore(), { https: 'optional', onError: (error) => errors.push(error) })
