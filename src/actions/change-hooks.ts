@@ -1,3 +1,4 @@
+import { copyBytes } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { logFailure, type ReportFailure } from '../core/failures.ts'
@@ -79,10 +80,13 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
 }
 
 /** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */
-function completeOutboxWrite({ context }: Route, { path, content, expect = 'any' }: OutboxWrite): RelatedWrite {
+function completeOutboxWrite({ context }: Route, { path, content: given, expect = 'any' }: OutboxWrite): RelatedWrite {
+  const { contentType } = given
+  // The hook may use an object or a buffer again while the step is under way.
+  const body = typeof given.body === 'string' ? given.body : copyBytes(given.body)
+  const content = { ...given, contentType, body }
   const own = context.findRoute(path)
   if (own?.indexing === undefined) return { path, content, expect }
-  const { body } = content
   const stored = { ...content, path, version: '', size: sizeOf(body), body }
   const value = parseStored(stored)
   return { path, content: value === undefined ? content : indexOwnContent(own, path, content, value), expect }

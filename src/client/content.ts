@@ -59,7 +59,7 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   const isCoded = headers.get('content-encoding')
   let size = isCoded ? undefined : length
   let reader = answer.reader
-  const giveUp = async () => reader?.cancel()
+  const giveUp = () => reader?.cancel()
 
   async function* read(): AsyncGenerator<Uint8Array, void, void> {
     /** How often a transfer that breaks is continued without a byte in between. */
@@ -140,8 +140,7 @@ async function request(call: Call, from?: DownloadOptions['resume']): Promise<An
     // The base has moved as a whole: the header is that of the resource.
     if (own.target === target) return (kept = answer)
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
-    const after = await call.send(call, { method: 'HEAD' })
-    if (identify(answer) !== identify(after)) throw failure(call.url, CHANGED)
+    if (identify(answer) !== identify(await call.send(call, { method: 'HEAD' }))) throw failure(call.url, CHANGED)
     return (kept = { ...own, reader })
   } finally {
     if (!kept) await reader.cancel()

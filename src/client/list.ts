@@ -68,12 +68,12 @@ export function listItems(call: Call<ListOptions<AnyPath>>): List<unknown> {
     for (let count = 1; next; count++) {
       const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
-      const total = /^\d+$/.exec(answer.headers.get('x-total-count') ?? '')
+      const total = answer.headers.get('x-total-count') ?? ''
       const items = parseContent(answer)
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
       const target = findNext(answer.headers.get('link'))
       const after = new URLSearchParams(target?.split('?')[1]).get('after') || undefined
-      yield { ok: true, status: 200, items, total: total ? Number(total) : undefined, next: after }
+      yield { ok: true, status: 200, items, total: /^\d+$/.test(total) ? Number(total) : undefined, next: after }
       const following: string | undefined = target && resolveReference(answer, target)
       if (!(count & (count - 1))) kept = next // a power of two
       next = following === kept ? undefined : following
@@ -92,7 +92,7 @@ const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,<>"=]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;,<>
 
 /** The target of the link to the next page (RFC 8288). */
 function findNext(field: string | null): string | undefined {
-  for (const [, target, parameters] of (field ?? '').matchAll(LINK)) {
+  for (const [, target, parameters] of String(field).matchAll(LINK)) {
     const relation = /;\s*rel=(?:"[^"]*"|[^\s;]+)/i.exec(parameters!)
     if (/["=\s]next(?![^\s"])/i.test(String(relation))) return target
   }

@@ -51,7 +51,9 @@ export async function getJson(call: Call): Promise<Answer> {
   if (answer.target) answer = await request(conditionOn('any'))
   if (answer.status === 304 && known) {
     cache.keep(known)
-    return known
+    // What it says anew counts (RFC 9111 §3.2), but not of Content-* and ETag: a proxy may have weakened the tag.
+    const get = (name: string): string | null => (name > 'f' && answer.headers.get(name)) || known.headers.get(name)
+    return { ...known, headers: { get } }
   }
   if (answer.status === 200) cache.keep(answer)
   else cache.forget(url)

@@ -119,7 +119,7 @@ export async function removeResource(call: Call, match: Match): Promise<RemoveRe
 
 /** Whether a removal whose answer was lost has had its effect. */
 async function isGone(call: Call, { status }: Answer): Promise<boolean> {
-  const isAbsent = (status: number): boolean => status === 404 || status === 410
+  const isAbsent = (status: number): boolean => [404, 410].includes(status)
   return isAbsent(status) || (status === 412 && isAbsent((await call.send(call, { method: 'HEAD' })).status))
 }
 
@@ -169,15 +169,17 @@ export type CreateResult<Types extends PathTypes, Item extends string> =
         : Created<Types, Item>)
   | Failure<(typeof CREATING)[number]>
 
-/** A random key. Browsers have `randomUUID` on pages of https and of the same machine only. */
-const createKey = () => crypto.getRandomValues(new Uint8Array(16)).join('')
-
 export async function createItem(
   call: Call<CreateOptions>,
   path: string,
   content: unknown,
 ): Promise<CreateResult<AnyPath, string>> {
-  const { key = createKey(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
+  const {
+    // Browsers have `randomUUID` on pages of https and of the same machine only.
+    key = crypto.getRandomValues(new Uint8Array(16)).join(''),
+    repeat = call.keyed.includes(path),
+    contentType,
+  } = call.options ?? {}
   const form = isForm(content) ? content : undefined
   const blob = isBlob(content) || ArrayBuffer.isView(content) ? toBlob(content) : undefined
   const type = form ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'

@@ -71,6 +71,22 @@ describe('the attempts of a request', () => {
     expect(pauses.map(Math.round)).toEqual([...growing, 70_000, 15_000, 10_000])
   })
 
+  it('at the end of a wait come when a 304 says, and not when the content did that it confirms (RFC 9111 §3.2)', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 1_000_000_000_000 })
+    const startTimer = vi.spyOn(globalThis, 'setTimeout')
+    const states = ['pending', undefined, undefined, 'ready']
+    const fetch = async () => {
+      const state = states.shift()
+      const headers = { ETag: '"1"', 'Retry-After': new Date(Date.now() + 5000).toUTCString() }
+      return state === undefined ? new Response(null, { status: 304, headers }) : Response.json({ state }, { headers })
+    }
+    const client = createResourceClient('https://example.org', { fetch, timeout: 7 })
+    const waiting = client.wait({ url: 'https://example.org/jobs/1', retryAfter: undefined })
+    await vi.runAllTimersAsync()
+    expect(await waiting).toMatchObject({ ok: true, document: { value: { state: 'ready' } } })
+    expect(startTimer.mock.calls.map(([, time]) => time).filter((time) => time !== 7)).toEqual([5000, 5000, 5000])
+  })
+
   it('have no limit of time where it is infinite', async () => {
     const fetch = async () => sleep(20, json({}, '"1"'))
     const read = createResourceClient('https://example.org', { fetch, timeout: Infinity, retries: 0 }).read('/a')

@@ -50,6 +50,21 @@ it('goes on with a list by the relation next, and by no other that has it in its
   expect(targets).toEqual(['/a', '/b', '/c'])
 })
 
+it('goes on with a list where a 304 says that there is more, and keeps the tag that a proxy weakens there (RFC 9111 §3.2)', async () => {
+  let pages = 0
+  const base = await start((req, res) => {
+    const own = { ETag: '"2"', 'Content-Type': 'application/json' }
+    if (req.url === '/a?after=1') return res.writeHead(200, own).end('[2]')
+    const link = { Link: '</a?after=1>; rel="next"', 'Content-Type': 'text/html', ETag: 'W/"1"' }
+    return ++pages === 1 ? res.writeHead(200, { ...own, ETag: '"1"' }).end('[1]') : res.writeHead(304, link).end()
+  })
+  const client = createResourceClient(base)
+  const seen: unknown[] = []
+  for (let i = 0; i < 2; i++) for await (const item of client.list('/a')) seen.push(item)
+  expect(seen).toEqual([1, 1, 2])
+  expect(expectSuccess(await client.read('/a')).document.entityTag).toBe('"1"')
+})
+
 it('keeps what it reads again longer than what it read once', async () => {
   const statuses: string[] = []
   const base = await start((req, res) => {

@@ -197,6 +197,45 @@ describe.each(Object.entries(STORES))('outbox on %s', (_, createStore) => {
     expect((await target.send('GET', `/tasks/${ids[1]}`)).status).toBe(200)
   })
 
+  it('may give one path twice, also where it must be absent: the last write counts', async () => {
+    const store = createStore()
+    const outbox: Outbox = ({ id, kind }) =>
+      [1, 2].map((n) => ({ path: `/seen/${id}-${kind}`, content: json({ n }), expect: 'absent' as const }))
+    target = await startService({ resources: { '/tasks': collection({ outbox }) } }, store)
+    expect((await target.send('POST', '/tasks', jsonOf({}))).status).toBe(201)
+    expect((await target.send('PUT', '/tasks/1', jsonOf({}))).status).toBe(204)
+    expect((await target.send('DELETE', '/tasks/1')).status).toBe(204)
+    const { items } = await store.list('/seen', { limit: 10 })
+    expect(items.map(({ path, body }) => [path, String(body)])).toEqual(
+      ['created', 'deleted', 'replaced'].map((kind) => [`/seen/1-${kind}`, '{"n":2}']),
+    )
+  })
+
+  it('may use one list, one object and one buffer again while the steps that it was called for are under way', async () => {
+    const store = createStore()
+    const writes = [1, 2].map(() => ({ path: '', content: { contentType: '', body: Buffer.alloc(40) } }))
+    const outbox: Outbox = ({ eventId }) => {
+      for (const [index, write] of writes.entries()) {
+        write.path = `/seen/${index}-${eventId}`
+        write.content.contentType = `text/x-${eventId}`
+        write.content.body.fill(' ').write(eventId)
+      }
+      return writes
+    }
+    const resources = { '/tasks': collection({ outbox }), '/notes/{name}': document({ outbox }) }
+    target = await startService({ resources }, store)
+    const { send } = target
+    const puts = Array.from({ length: 8 }, (_, n) => send('PUT', `/notes/${n}`, jsonOf({})))
+    const posts = Array.from({ length: 8 }, () => send('POST', '/tasks', jsonOf({})))
+    expect(new Set((await Promise.all([...puts, ...posts])).map(({ status }) => status))).toEqual(new Set([201]))
+    const { items } = await store.list('/seen', { limit: 100 })
+    expect(items).toHaveLength(32)
+    for (const { path, contentType, body } of items) {
+      const eventId = path.slice('/seen/0-'.length)
+      expect([contentType, String(body).trim()]).toEqual([`text/x-${eventId}`, eventId])
+    }
+  })
+
   it('is asked anew after a lost race: what the faster one has written is not in the way', async () => {
     const store = createStore()
     const nameOf = (state: Change['after']) => (state?.value as { name?: string } | undefined)?.name

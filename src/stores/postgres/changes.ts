@@ -54,10 +54,13 @@ export function createPostgresChanges(
     which: 'any' | 'absent',
     results: PutResult[],
   ): Promise<string | undefined> {
+    const own = new Set<string>()
     for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
       if (expect !== which) continue
-      const result = await states.put(run, path, content, taken[index]!, expect)
+      // What this step itself has written there is not in its way.
+      const result = await states.put(run, path, content, taken[index]!, own.has(path) ? 'any' : expect)
       if (result === undefined) return path
+      own.add(path)
       results.push(result)
     }
     return undefined
