@@ -150,7 +150,7 @@ async function attempt(
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
   // What its item has from before is left alone; what is said of this file is new.
   const kept = splitProperties(parseStored(item), [name]).rest
-  const content = indexContent(own, item.path, plain, value, 'takeValues', kept)
+  const content = indexContent(own, item.path, plain, value, kept)
   await checkConflict(exchange, item.path, content, item, own)
   const insist = new WriteUntilLeft(exchange, { version: item.version }, requires)
   const options = Object.assign(insist, { related: [file] })

@@ -6,7 +6,7 @@ import { formatPath } from '../protocol/request-line.ts'
 import { memberPath } from '../stores/rules.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { contentOf } from './content.ts'
-import { indexNewMember, takeBeforeId } from './indexing.ts'
+import { indexContent, takeBeforeId } from './indexing.ts'
 import { isOwnPath, othersBelow } from './other-definitions.ts'
 import { collectionPathOf, fitsTarget, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -106,7 +106,9 @@ export function newMemberOf(
         const value = valid.value as JsonObject
         const content = contentOf(exchange, insertId(valid.text, value, id), 'application/json')
         if (indexing === undefined) return content
-        return indexNewMember(indexing, base, name, content, () => ({ id, ...value }), taken)
+        // The scope of another caller may have taught the index a further property meanwhile.
+        if (taken?.index.version === indexing.version) return { ...content, indexed: taken }
+        return indexContent(route, memberPath(base, name), content, { id, ...value })
       },
       related: (name) =>
         files.map((file) => {
