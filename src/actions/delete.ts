@@ -23,12 +23,12 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
     })
   }
   return andThen(
-    commit(exchange, () => attempt(exchange)),
+    commit(exchange, () => removeCurrent(exchange)),
     (result) => createReply(exchange, result.resource),
   )
 }
 
-function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
+function removeCurrent(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
   requirePresent(exchange)
   const { route, storePath } = exchange
   const found = expectationOf(exchange)

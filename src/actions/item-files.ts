@@ -111,7 +111,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
     const limit = exchange.action.content!.limit(exchange.contentType)
     const taken = await takeIn(exchange, streamContent(exchange, limit))
     try {
-      const { outcome } = await commit(exchange, () => attempt(exchange, taken, describe))
+      const { outcome } = await commit(exchange, () => replaceFile(exchange, taken, describe))
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
       // The store tells no version of the file, which is written beside the item: no ETag.
       return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', exchange.cacheControl])
@@ -122,7 +122,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
   }
 }
 
-async function attempt(
+async function replaceFile(
   exchange: ResourceExchange,
   { body, size }: TakenContent,
   describe: FileOptions['describe'],
