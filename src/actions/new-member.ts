@@ -93,12 +93,12 @@ export function newMemberOf(
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
   const isAccepted = route.collection!.create === 'accepted'
-  const make = (validated: Document, isFinal: boolean): NewMember => {
+  const make = (validated: Document, stage: 'before-hook' | 'final'): NewMember => {
     const complete = addProperties(addProperties(validated, facts), owned)
     const valid = isAccepted ? markPending(complete) : complete
     const base = collectionPathOf(exchange)
     // Refused before the store is asked for a name.
-    const taken = isFinal && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
+    const taken = stage === 'final' && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
     return {
       content: (name) => {
         requireOwnItem(route, base, name)
@@ -121,11 +121,11 @@ export function newMemberOf(
   }
   const kept = [...names, ...scopeNamesOf(route)]
   return andThen(validateItem(own, rules, unknownMembers(exchange), kept), (validated) => {
-    if (route.beforeWrite === undefined) return make(validated, true)
+    if (route.beforeWrite === undefined) return make(validated, 'final')
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
-    const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
-    return { ...make(validated, false), stamp: stampMember }
+    const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, 'final'))
+    return { ...make(validated, 'before-hook'), stamp: stampMember }
   })
 }
 

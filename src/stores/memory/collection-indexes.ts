@@ -92,13 +92,13 @@ export function createCollectionIndexes(
           break
         }
         if (isOver) continue
-        report(opened.index, indexed, false)
+        report(opened.index, { indexed, isDone: false })
         await nextTurn()
         if (indexes.get(opened.index.version) !== opened) return
       }
     }
     opened.isComplete = true
-    if (indexed > 0) report(opened.index, indexed, true)
+    if (indexed > 0) report(opened.index, { indexed, isDone: true })
   }
 
   return {
@@ -171,9 +171,9 @@ function listsFor(opened: OpenIndex, { state }: Entry): QueryLists {
   return opened.hidden
 }
 
-function report({ report }: CollectionIndex, indexed: number, isDone: boolean): void {
+function report({ report }: CollectionIndex, progress: { readonly indexed: number; readonly isDone: boolean }): void {
   try {
-    report?.({ indexed, isDone })
+    report?.(progress)
   } catch {
     // A failure to tell of progress ends no indexing.
   }
