@@ -34,7 +34,7 @@ import { type Document, WrittenDocument } from './validation.ts'
 import { checkConflict, stamp } from './write-hooks.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
-export interface ItemContent {
+interface ItemContent {
   readonly document: Document
   /** What it says of its files. */
   readonly given: JsonObject

@@ -18,7 +18,7 @@ import { writeReply } from './write-reply.ts'
 /** Not a reply: the request goes on to the host. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
-export interface HandlerOptions<E extends Exchange> extends ErrorOptions {
+interface HandlerOptions<E extends Exchange> extends ErrorOptions {
   /** The decision itself. */
   readonly run: (exchange: E) => MaybePromise<Reply | undefined>
   /** Default: `endpoint`. */
