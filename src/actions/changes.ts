@@ -16,7 +16,7 @@ import type { Route } from './route.ts'
 import { idOf } from './validation.ts'
 
 /** Who makes a change. */
-export interface ChangeSource {
+interface ChangeSource {
   readonly principal: Principal | undefined
   readonly request: Exchange | undefined
 }

@@ -64,10 +64,10 @@ export function commitWithoutTurn<Result extends Outcome>(
   attempt: Attempt<Result>,
   attempts = 1,
 ): MaybePromise<Won<Result>> {
-  return andThen(attempt(), (result) => settle(exchange, attempt, attempts, result))
+  return andThen(attempt(), (result) => winOrRetry(exchange, attempt, attempts, result))
 }
 
-function settle<Result extends Outcome>(
+function winOrRetry<Result extends Outcome>(
   exchange: ResourceExchange,
   attempt: Attempt<Result>,
   attempts: number,

@@ -23,12 +23,12 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
     })
   }
   return andThen(
-    commit(exchange, () => attempt(exchange)),
+    commit(exchange, () => removeCurrent(exchange)),
     (result) => createReply(exchange, result.resource),
   )
 }
 
-function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
+function removeCurrent(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
   requirePresent(exchange)
   const { route, storePath } = exchange
   const found = expectationOf(exchange)
@@ -81,22 +81,19 @@ const PAGE = 100
 const MAX_PAGES = 10
 
 /** Paths of the files below an item, as far as they are looked for. */
-function listFiles(
-  route: Route,
-  path: string,
-  signal: AbortSignal | undefined,
-  found: readonly string[] = NO_PATHS,
-  after?: string,
-  pages = 1,
-): MaybePromise<readonly string[]> {
+function listFiles(route: Route, path: string, signal: AbortSignal | undefined): MaybePromise<readonly string[]> {
   const { fileNames, context } = route
-  const page = context.store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) })
-  return andThen(page, ({ items, next }) => {
-    const isFile = ({ path, filename }: StoredResource): boolean =>
-      fileNames === 'any' ? isOwnPath(route, path) : filename !== undefined
-    const all = [...found, ...items.filter(isFile).map((item) => item.path)]
-    return next === undefined || pages === MAX_PAGES ? all : listFiles(route, path, signal, all, next, pages + 1)
-  })
+  const isFile = ({ path, filename }: StoredResource): boolean =>
+    fileNames === 'any' ? isOwnPath(route, path) : filename !== undefined
+  const found: string[] = []
+  const readPage = (after: string | undefined, pages: number): MaybePromise<readonly string[]> => {
+    const page = context.store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) })
+    return andThen(page, ({ items, next }) => {
+      found.push(...items.filter(isFile).map((item) => item.path))
+      return next === undefined || pages === MAX_PAGES ? found : readPage(next, pages + 1)
+    })
+  }
+  return readPage(undefined, 1)
 }
 
 /** Names of the properties of an item that say something of its files. @param request whose end ends the search */

@@ -12,7 +12,7 @@ export const RECORDS = 'idempotency'
 const MOST_RECORDED = 64 * 1024
 
 /** The first answer to a key, as its record keeps it. */
-export interface FirstAnswer {
+interface FirstAnswer {
   /** Milliseconds since the epoch from which the key may be used anew. */
   readonly expires: number
   /** Of the content that was answered. */

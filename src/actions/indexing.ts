@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
 import type { CollectionIndex, IndexedValues } from '../stores/lists.ts'
-import { memberPath, splitPath } from '../stores/rules.ts'
+import { splitPath } from '../stores/rules.ts'
 import type { Content, StoredResource } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'
 import type { Route } from './route.ts'
@@ -58,16 +58,15 @@ export function indexContent(
   path: string,
   content: Content,
   value: JsonValue,
-  take: 'takeValues' | 'takeIndexable' = 'takeValues',
   kept?: JsonValue,
 ): Content {
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
-  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing[take](value, kept) } }
+  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value, kept) } }
 }
 
 /** The values of an item, and the rules that they were taken by. */
-export type TakenValues = NonNullable<Content['indexed']>
+type TakenValues = NonNullable<Content['indexed']>
 
 /**
  * Takes the values of a new member before it has its id.
@@ -80,29 +79,12 @@ export function takeBeforeId(indexing: Indexing, collection: string, value: Json
 }
 
 /**
- * Content of a new member with the values that it is indexed by.
- * @param name under which it is stored
- * @param content the content without values
- * @param value the content, parsed
- * @param taken the values, where they were taken before it had its id
- */
-export function indexNewMember(
-  indexing: Indexing,
-  collection: string,
-  name: string,
-  content: Content,
-  value: () => JsonObject,
-  taken: TakenValues | undefined,
-): Content {
-  // The scope of another caller may have taught the index a further property meanwhile.
-  if (taken?.index.version === indexing.version) return { ...content, indexed: taken }
-  return indexContent({ indexing }, memberPath(collection, name), content, value())
-}
-
-/**
  * Content that the service itself makes for an item, such as that of finished work, with the values that it is indexed by. A
  * value that cannot be indexed is left out: no client waits for an error.
  */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
-  return route?.kind === 'item' ? indexContent(route, path, content, value, 'takeIndexable') : content
+  const indexing = route?.kind === 'item' ? route.indexing : undefined
+  if (indexing === undefined) return content
+  const { collection } = splitPath(path)
+  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeIndexable(value) } }
 }

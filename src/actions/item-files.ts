@@ -34,7 +34,7 @@ import { type Document, WrittenDocument } from './validation.ts'
 import { checkConflict, stamp } from './write-hooks.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
-export interface ItemContent {
+interface ItemContent {
   readonly document: Document
   /** What it says of its files. */
   readonly given: JsonObject
@@ -111,7 +111,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
     const limit = exchange.action.content!.limit(exchange.contentType)
     const taken = await takeIn(exchange, streamContent(exchange, limit))
     try {
-      const { outcome } = await commit(exchange, () => attempt(exchange, taken, describe))
+      const { outcome } = await commit(exchange, () => replaceFile(exchange, taken, describe))
       const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
       // The store tells no version of the file, which is written beside the item: no ETag.
       return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', exchange.cacheControl])
@@ -122,7 +122,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
   }
 }
 
-async function attempt(
+async function replaceFile(
   exchange: ResourceExchange,
   { body, size }: TakenContent,
   describe: FileOptions['describe'],
@@ -150,7 +150,7 @@ async function attempt(
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
   // What its item has from before is left alone; what is said of this file is new.
   const kept = splitProperties(parseStored(item), [name]).rest
-  const content = indexContent(own, item.path, plain, value, 'takeValues', kept)
+  const content = indexContent(own, item.path, plain, value, kept)
   await checkConflict(exchange, item.path, content, item, own)
   const insist = new WriteUntilLeft(exchange, { version: item.version }, requires)
   const options = Object.assign(insist, { related: [file] })

@@ -10,7 +10,7 @@ import { splitPath } from '../stores/rules.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
 import { readContent } from './content.ts'
 import { formatCursor, type Listing, readListing, requireRoomFor } from './listing.ts'
-import { itemEntry, joinEntries, type PageEntry } from './page.ts'
+import { itemEntry, joinEntries, lengthOf, type PageEntry } from './page.ts'
 import { fitsTarget, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isSealed, sealCursor } from './sealed-cursor.ts'
@@ -103,9 +103,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const { kept } = prepared
   if (kept?.target === target && kept.cacheControl === cacheControl)
     return { status: 200, headers: kept.fields.headers, body, kept: kept.fields }
-  const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
   const fields = keepFields([
-    ...['Content-Type', 'application/json', 'Content-Length', String(size)],
+    ...['Content-Type', 'application/json', 'Content-Length', String(lengthOf(body))],
     ...['ETag', prepared.entityTags[0], 'Cache-Control', cacheControl],
     ...linkFields(exchange, page),
     ...queryFields(exchange, page),

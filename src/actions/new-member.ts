@@ -6,7 +6,7 @@ import { formatPath } from '../protocol/request-line.ts'
 import { memberPath } from '../stores/rules.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { contentOf } from './content.ts'
-import { indexNewMember, takeBeforeId } from './indexing.ts'
+import { indexContent, takeBeforeId } from './indexing.ts'
 import { isOwnPath, othersBelow } from './other-definitions.ts'
 import { collectionPathOf, fitsTarget, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -93,12 +93,12 @@ export function newMemberOf(
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
   const isAccepted = route.collection!.create === 'accepted'
-  const make = (validated: Document, isFinal: boolean): NewMember => {
+  const make = (validated: Document, stage: 'before-hook' | 'final'): NewMember => {
     const complete = addProperties(addProperties(validated, facts), owned)
     const valid = isAccepted ? markPending(complete) : complete
     const base = collectionPathOf(exchange)
     // Refused before the store is asked for a name.
-    const taken = isFinal && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
+    const taken = stage === 'final' && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
     return {
       content: (name) => {
         requireOwnItem(route, base, name)
@@ -106,7 +106,9 @@ export function newMemberOf(
         const value = valid.value as JsonObject
         const content = contentOf(exchange, insertId(valid.text, value, id), 'application/json')
         if (indexing === undefined) return content
-        return indexNewMember(indexing, base, name, content, () => ({ id, ...value }), taken)
+        // The scope of another caller may have taught the index a further property meanwhile.
+        if (taken?.index.version === indexing.version) return { ...content, indexed: taken }
+        return indexContent(route, memberPath(base, name), content, { id, ...value })
       },
       related: (name) =>
         files.map((file) => {
@@ -119,11 +121,11 @@ export function newMemberOf(
   }
   const kept = [...names, ...scopeNamesOf(route)]
   return andThen(validateItem(own, rules, unknownMembers(exchange), kept), (validated) => {
-    if (route.beforeWrite === undefined) return make(validated, true)
+    if (route.beforeWrite === undefined) return make(validated, 'final')
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
-    const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
-    return { ...make(validated, false), stamp: stampMember }
+    const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, 'final'))
+    return { ...make(validated, 'before-hook'), stamp: stampMember }
   })
 }
 

@@ -32,7 +32,7 @@ export function itemEntry(store: ResourceStore, item: StoredResource): PageEntry
   return { body: replyBodyOf(item), reread }
 }
 
-function lengthOf(entry: RangedBody): number {
+export function lengthOf(entry: ReplyBody): number {
   return typeof entry === 'string' || entry instanceof Uint8Array ? entry.length : entry.size
 }
 

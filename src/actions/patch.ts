@@ -43,7 +43,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
     const parsed = atOnce(format.parse(document.value))
-    const committed = commit(exchange, () => attempt(exchange, parsed))
+    const committed = commit(exchange, () => patchCurrent(exchange, parsed))
     return andThen(committed, (result) =>
       result.outcome === 'answered' ? result.reply : createReply(exchange, result),
     )
@@ -61,7 +61,7 @@ function requireDocument(resource: StoredResource): void {
 /** Bytes in memory for each byte of the document: its text, its values, and what the patch makes of both. */
 const COPIES = 4
 
-function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
+function patchCurrent(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
   requirePresent(exchange)
   const resource = exchange.current!
   requireDocument(resource)

@@ -85,7 +85,7 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
 /** Stores a new member, and answers with it. */
 function storeMember(creation: Creation): MaybePromise<Reply> {
   const isAnyStaged = creation.member.taken.some(({ body }) => isStaged(body))
-  return isAnyStaged ? storeOrDiscard(creation) : attempt(creation, 1)
+  return isAnyStaged ? storeOrDiscard(creation) : tryToStore(creation, 1)
 }
 
 /** Gives up the content that came with a member where it is not stored: after a failure, and for a repetition. */
@@ -96,13 +96,13 @@ async function storeOrDiscard(creation: Creation): Promise<Reply> {
     creation.onCreated?.()
   }
   try {
-    return await attempt({ ...creation, onCreated }, 1)
+    return await tryToStore({ ...creation, onCreated }, 1)
   } finally {
     if (!isStored) for (const content of creation.member.taken) await discardContent(content)
   }
 }
 
-function attempt(creation: Creation, attempts: number): MaybePromise<Reply> {
+function tryToStore(creation: Creation, attempts: number): MaybePromise<Reply> {
   const { member } = creation
   if (member.stamp === undefined) return storeStamped(creation, member, attempts)
   return andThen(member.stamp(), ({ content }) => storeStamped(creation, { ...member, content }, attempts))
@@ -118,7 +118,7 @@ function storeStamped(creation: Creation, stamped: NewMember, attempts: number):
   const written = andThen(requireParent(exchange), (requires) => write(exchange, member, requires))
   return andThen(written, (result) => {
     if (result.outcome === 'conflict') {
-      return lose(exchange, result, attempts).then((reply) => reply ?? attempt(creation, attempts + 1))
+      return lose(exchange, result, attempts).then((reply) => reply ?? tryToStore(creation, attempts + 1))
     }
     const { resource } = result
     const { path } = resource

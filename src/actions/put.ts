@@ -121,7 +121,7 @@ async function putItem(exchange: ResourceExchange, document: Document, owned: Js
     const complete = await completeItem(exchange, item, seen.resource)
     const stamped = await stampReplacement(exchange, complete, seen)
     proposal = proposeDocument(exchange, addProperties(stamped, owned))
-    return attemptOver(exchange, proposal.content, seen)
+    return checkAndWrite(exchange, proposal.content, seen)
   })
   return createReply(exchange, result, proposal)
 }
@@ -142,7 +142,7 @@ function storeProposal(exchange: ResourceExchange, proposal: Proposal): MaybePro
 function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
   const { body } = content
   if (isStaged(body)) return commitOrDiscard(exchange, content)
-  const write = (): MaybePromise<WriteResult> => attempt(exchange, content)
+  const write = (): MaybePromise<WriteResult> => replaceState(exchange, content)
   const isSmall = typeof body === 'string' || body instanceof Uint8Array
   return isSmall ? commit(exchange, write) : commitWithoutTurn(exchange, write)
 }
@@ -150,7 +150,7 @@ function commitContent(exchange: ResourceExchange, content: Content): MaybePromi
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await commit(exchange, () => attempt(exchange, content))
+    return await commit(exchange, () => replaceState(exchange, content))
   } catch (error) {
     await discardContent(content)
     throw error
@@ -185,18 +185,18 @@ function requireTargetId({ route, storePath }: ResourceExchange, value: JsonValu
 }
 
 /** Replaces the state, after the hooks that want to see it before. */
-function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+function replaceState(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
   const { observesChanges, conflict, deletion } = exchange.route
   if (!observesChanges && conflict === undefined) {
-    return deletion === 'soft' ? attemptOver(exchange, content, undefined) : replace(exchange, content, undefined)
+    return deletion === 'soft' ? checkAndWrite(exchange, content, undefined) : replace(exchange, content, undefined)
   }
   return andThen(readSeenState(exchange), (seen) =>
-    seen === undefined ? { outcome: 'conflict', current: exchange.state } : attemptOver(exchange, content, seen),
+    seen === undefined ? { outcome: 'conflict', current: exchange.state } : checkAndWrite(exchange, content, seen),
   )
 }
 
 /** @param seen the one state that may be replaced; `undefined`: what the conditions and `authorize` leave */
-function attemptOver(
+function checkAndWrite(
   exchange: ResourceExchange,
   content: Content,
   seen: SeenState | undefined,

@@ -20,7 +20,7 @@ const NO_PREFERENCES: Preferences = Object.freeze({})
 const NO_PARAMS = readParams('', '')
 
 /** What a service says about all its exchanges. */
-export interface ExchangeSettings {
+interface ExchangeSettings {
   readonly mountPath: string | undefined
   readonly idleTimeout: number
   readonly findAddress: AddressFinder | undefined

@@ -51,7 +51,7 @@ export interface ContentRule {
 }
 
 /** What a path is, of the kinds that a definition stands for. */
-export type RouteKind =
+type RouteKind =
   | 'collection'
   | 'item'
   | 'file'

@@ -13,7 +13,7 @@ import type { Action, Route } from './route.ts'
 import { readInScope, refuseOutOfScope, tombstoneOf } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
-export function readState(exchange: ResourceExchange, needed: Reading = WHOLE): MaybePromise<void> {
+export function readState(exchange: ResourceExchange, needed: Reading): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
   const { storePath, scope, route, wantsHidden: hidden } = exchange
   const reading = new ReadUntilLeft(exchange, hidden ? { ...needed, hidden } : needed)

@@ -160,8 +160,8 @@ export function checkParent(exchange: ResourceExchange): MaybePromise<undefined>
   const path = parentOf(exchange)
   if (path === undefined) return undefined
   exchange.parentSeenAt = exchange.route.context.now()
-  return andThen(isVisible(exchange, path), (isVisible) => {
-    if (isVisible) return undefined
+  return andThen(isVisible(exchange, path), (isShown) => {
+    if (isShown) return undefined
     refuse(exchange, 'the parent is not there for this caller', new HttpError(404, 'ERR_NOT_FOUND'))
   })
 }

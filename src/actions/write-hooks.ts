@@ -117,7 +117,7 @@ export function checkConflict(
 }
 
 /** What `beforeWrite` is called about. */
-export interface Stamp {
+interface Stamp {
   readonly kind: Exclude<ChangeKind, 'deleted'>
   readonly current: StoredResource | undefined
   /** Names of the properties of the server. */

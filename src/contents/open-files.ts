@@ -2,7 +2,7 @@ import { close, open } from 'node:fs'
 import { promisify } from 'node:util'
 
 /** Runs a task when its turn has come. */
-export type InTurn = <Result>(task: () => Promise<Result>) => Promise<Result>
+type InTurn = <Result>(task: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs a few tasks at a time; the others wait in the order in which they came.

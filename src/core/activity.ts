@@ -26,11 +26,11 @@ const LAST_WAIT = 1000
 export function createActivity(patience: number = PATIENCE): Activity {
   // Each exchange knows its place in the list: to find it in a Set took 2 % of a small GET.
   const running: Exchange[] = []
-  let settle: (() => void) | undefined
+  let endDrain: (() => void) | undefined
 
   /** An answer that is decided may still be on its way to the writer, which begins anew: the turn has to be over. */
-  function settleLater(): void {
-    if (running.length === 0) setImmediate(() => running.length === 0 && settle?.())
+  function endDrainLater(): void {
+    if (running.length === 0) setImmediate(() => running.length === 0 && endDrain?.())
   }
 
   /** Ends the drain when the clients of all that is under way have left for long enough. @returns what stops it */
@@ -38,7 +38,7 @@ export function createActivity(patience: number = PATIENCE): Activity {
     let looks = 0
     const timer = setInterval(() => {
       looks = running.every(({ hasLeft }) => hasLeft) ? looks + 1 : 0
-      if (looks > LOOKS) settle?.()
+      if (looks > LOOKS) endDrain?.()
     }, patience / LOOKS)
     return () => clearInterval(timer)
   }
@@ -63,21 +63,21 @@ export function createActivity(patience: number = PATIENCE): Activity {
       }
       if (!activity.isDraining) return
       endConnection(exchange)
-      settleLater()
+      endDrainLater()
     },
 
     drain(): Promise<void> {
       activity.isDraining = true
       running.forEach(endSoonAfter)
       return new Promise((resolve) => {
-        const before = settle
+        const before = endDrain
         const stop = watchAbandoned()
-        settle = () => {
+        endDrain = () => {
           stop()
           before?.()
           resolve()
         }
-        settleLater()
+        endDrainLater()
       })
     },
   }

@@ -185,7 +185,7 @@ function spell(name: string): string {
 const OF_CONNECTION = /^(?:connection|keep-alive|proxy-connection|upgrade|transfer-encoding|te|http2-settings)$/i
 
 /** The same reply without the fields of a connection of HTTP/1, which it may have from a response that a hook was given. */
-export function forHttp2(reply: Reply): Reply {
+function forHttp2(reply: Reply): Reply {
   const { headers } = reply
   return { ...reply, headers: headers.filter((_, i) => !OF_CONNECTION.test(headers[i - (i % 2)]!)) }
 }

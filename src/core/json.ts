@@ -81,7 +81,7 @@ export function formatPointerStep(token: string | number): string {
 const SHORT = 8
 
 /** A scan that goes beyond one of these limits ends there. */
-export interface ScanLimits {
+interface ScanLimits {
   /** Nesting of arrays and objects. */
   readonly depth: number
   /** Members and array items together. */

@@ -18,7 +18,7 @@ import { writeReply } from './write-reply.ts'
 /** Not a reply: the request goes on to the host. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
-export interface HandlerOptions<E extends Exchange> extends ErrorOptions {
+interface HandlerOptions<E extends Exchange> extends ErrorOptions {
   /** The decision itself. */
   readonly run: (exchange: E) => MaybePromise<Reply | undefined>
   /** Default: `endpoint`. */
@@ -47,7 +47,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {
-    const decision = start(exchange)
+    const decision = runWithRoom(exchange)
     if (!isPromise(decision)) return conclude(exchange, decision)
     // What is decided in one turn need not be counted.
     activity?.begin(exchange)
@@ -57,31 +57,31 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     )
   }
 
-  function start(exchange: Exchange): MaybePromise<Decision> {
+  /** Waits while too many answers wait before this one. */
+  function runWithRoom(exchange: Exchange): MaybePromise<Decision> {
     if (requests.hasSubscribers) startTrace(exchange)
-    // While too many answers wait before this one.
     const room = exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
-    if (room !== undefined) return room.then(() => begin(exchange))
+    if (room !== undefined) return room.then(() => runUnlessEnded(exchange))
     try {
-      return begin(exchange)
+      return runUnlessEnded(exchange)
     } catch (error) {
       return fail(exchange, error)
     }
   }
 
-  function begin(exchange: Exchange): MaybePromise<Decision> {
+  function runUnlessEnded(exchange: Exchange): MaybePromise<Decision> {
     return !exchange.isHttp2 && isBehindLast(exchange) ? 'gone' : run(exchange as E)
   }
 
   /** The request is decided: those that wait for it go on, and nothing waits for it. */
-  function settle(exchange: Exchange): void {
+  function release(exchange: Exchange): void {
     if (activity !== undefined && (exchange.activityIndex >= 0 || activity.isDraining)) activity.end(exchange)
     exchange.inFlight?.decided()
   }
 
   function conclude(exchange: Exchange, decision: Decision): Decision {
     try {
-      settle(exchange)
+      release(exchange)
       if (decision !== undefined && decision !== PASS) {
         if (decision === 'gone') return decision
         if (exchange.trace !== undefined) publishTrace(exchange, decision.status)
@@ -100,7 +100,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function fail(exchange: Exchange, thrown: unknown): Decision {
     const error = readThrown(thrown)
     if (isForwarded(error, exchange)) {
-      settle(exchange)
+      release(exchange)
       passOnPending(exchange)
       throw toHostError(error)
     }

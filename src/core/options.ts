@@ -14,7 +14,7 @@ type WithDefault<Table> = {
 }[keyof Table]
 
 /** Options in which those with a default are always there. */
-export type ResolvedOptions<Options extends object, Table> = Readonly<Options> & {
+type ResolvedOptions<Options extends object, Table> = Readonly<Options> & {
   readonly [Name in WithDefault<Table> & keyof Options]-?: Exclude<Options[Name], undefined>
 }
 
@@ -60,7 +60,7 @@ export function refuseRenamedValue(subject: string, option: string, value: unkno
 }
 
 /** The error for an option that does not exist. */
-export function createUnknownOption(owner: string, name: string, names: readonly string[]): TypeError {
+function createUnknownOption(owner: string, name: string, names: readonly string[]): TypeError {
   const renamed = lookUp(RENAMED_OPTIONS, name)?.find((option) => names.includes(option.name))
   const near = renamed === undefined ? findNearName(name, names) : undefined
   let hint = near === undefined ? '' : ` Did you mean "${near}"?`

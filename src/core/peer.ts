@@ -29,7 +29,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
-export function isLoopback(address: string): boolean {
+function isLoopback(address: string): boolean {
   return isInList(loopback, address)
 }
 

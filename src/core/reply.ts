@@ -31,7 +31,7 @@ export interface ContentSource {
 }
 
 /** Content of which any part can be read without the rest. */
-export interface RangedSource extends ContentSource {
+interface RangedSource extends ContentSource {
   /** Reads bytes `first` to `last`, both inclusive. */
   openRange(first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array>
   /** Reads a range at once, where it is short. */

@@ -127,7 +127,7 @@ const MOST_BUFFERED = 1.5 * 1024 * 1024
  * Whether a reader keeps the slowest pace. Bytes that the kernel has taken may still be on their way: the reader has the
  * time for them that they need at that pace, and `idleTimeout` more.
  */
-export interface ReadPace {
+interface ReadPace {
   /** Notes bytes that the kernel took since the last call. */
   advance(bytes: number, now: number): void
   /** Notes that nothing waits to be sent: the time until now does not count. */

@@ -1,7 +1,7 @@
 /** A clock that never goes back, waiting for what may never end, and timers that many share. */
 
 /** One thing that is being watched. All of them share a timer: one each would cost more than a small request. */
-export interface IdleWatch {
+interface IdleWatch {
   /** Whether something moved since the last sweep: to be set by the code that sees it move. */
   moved: boolean
   quiet: number
@@ -89,7 +89,7 @@ function createRing(timeout: number): IdleRing {
 }
 
 /** Something that is looked at from time to time until it is over. */
-export interface Watched {
+interface Watched {
   /** @returns whether it has to be looked at again */
   check(now: number): boolean
 }

@@ -33,7 +33,7 @@ export interface Turns {
   take<Result>(key: string, task: Task<Result>, overflow: 'go-on' | 'refuse', exchange?: Exchange): MaybePromise<Result>
 }
 
-export interface TurnLimits {
+interface TurnLimits {
   /** The most tasks that wait at one key. */
   readonly perKey: number
   /** The most tasks that wait at all keys together. */

@@ -26,7 +26,7 @@ import { type ResourceDefinition, readDefinition } from './resource-definitions.
 import type { ServiceSettings } from './service-options.ts'
 
 /** A service as its steps use it, and as its description reads it. */
-export interface CompiledService {
+interface CompiledService {
   readonly routes: RouteTable
   readonly operations: Operations | undefined
   /** Clears away what idempotent requests have left; `undefined` where no definition has any. */

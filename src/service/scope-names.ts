@@ -16,7 +16,7 @@ const MOST_BYTES = 64 * 1024
  * The names of the properties that the scope of a definition gives. They are known once it has been asked, and kept in
  * the store: all processes have to index the same properties.
  */
-export interface ScopeNames {
+interface ScopeNames {
   /** In ascending order; another array when a name is learned. */
   readonly names: readonly string[]
   load(): MaybePromise<void>

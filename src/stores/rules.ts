@@ -5,6 +5,7 @@
 
 import { Buffer, isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type {
   Abortable,
@@ -181,6 +182,12 @@ export class UntilLeft {
   get isAborted(): boolean {
     return this.#exchange.hasLeft
   }
+}
+
+/** A list cannot be answered by an index that is not complete: it may be asked for again in a second. */
+export function createIndexingError(): HttpError {
+  const detail = 'The items of this collection are being indexed.'
+  return new HttpError(503, 'ERR_INDEXING', { detail, headers: { 'Retry-After': '1' } })
 }
 
 /** Whether a call was aborted before it began. Options of the service tell it without making their signal. */

@@ -83,7 +83,7 @@ function ageOf(response: S3Response, date: string): number {
 }
 
 /** The content of every element of a name, as it stands. An element that does not end is passed over. */
-export function readElements(text: string, name: string): readonly string[] {
+function readElements(text: string, name: string): readonly string[] {
   const end = `</${name}>`
   const pieces = text.split(`<${name}>`).slice(1)
   return pieces.filter((piece) => piece.includes(end)).map((piece) => piece.slice(0, piece.indexOf(end)))

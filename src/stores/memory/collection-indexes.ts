@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HttpError } from '../../core/errors.ts'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import { type CollectionIndex, compareValues, type IndexedValues, type ListOptions, type Page } from '../lists.ts'
-import { nameOf } from '../rules.ts'
+import { createIndexingError, nameOf } from '../rules.ts'
 import type { StoredResource } from '../types.ts'
 import type { Entry } from './member-index.ts'
 import { createMember, createQueryLists, type IndexedMember, type QueryLists } from './query-lists.ts'
@@ -93,13 +92,13 @@ export function createCollectionIndexes(
           break
         }
         if (isOver) continue
-        report(opened.index, indexed, false)
+        report(opened.index, { indexed, isDone: false })
         await nextTurn()
         if (indexes.get(opened.index.version) !== opened) return
       }
     }
     opened.isComplete = true
-    if (indexed > 0) report(opened.index, indexed, true)
+    if (indexed > 0) report(opened.index, { indexed, isDone: true })
   }
 
   return {
@@ -127,12 +126,7 @@ export function createCollectionIndexes(
       const isKnown = indexes.has(index.version)
       const opened = open(index)
       if (!isKnown) void indexExisting(opened)
-      if (!opened.isComplete || opened.awaited.size > 0) {
-        throw new HttpError(503, 'ERR_INDEXING', {
-          detail: 'The items of this collection are being indexed.',
-          headers: { 'Retry-After': '1' },
-        })
-      }
+      if (!opened.isComplete || opened.awaited.size > 0) throw createIndexingError()
       const { visible, hidden } = opened
       const lists = options.hidden === true && hidden !== undefined ? [visible, hidden] : [visible]
       return queryPage(lists, options.query!, options)
@@ -177,9 +171,9 @@ function listsFor(opened: OpenIndex, { state }: Entry): QueryLists {
   return opened.hidden
 }
 
-function report({ report }: CollectionIndex, indexed: number, isDone: boolean): void {
+function report({ report }: CollectionIndex, progress: { readonly indexed: number; readonly isDone: boolean }): void {
   try {
-    report?.({ indexed, isDone })
+    report?.(progress)
   } catch {
     // A failure to tell of progress ends no indexing.
   }

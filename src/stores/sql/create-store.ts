@@ -1,7 +1,6 @@
 import { createRecentCache } from '../../core/caches.ts'
-import { HttpError } from '../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { createVersions, isStaged, sizeOf, throwIfAborted } from '../rules.ts'
+import { createIndexingError, createVersions, isStaged, sizeOf, throwIfAborted } from '../rules.ts'
 import { toStream } from '../streams.ts'
 import type { Abortable, Content, Page, StagedBody } from '../types.ts'
 import { createIndexer, createSweeper, tryTo } from './background.ts'
@@ -110,10 +109,7 @@ export function createSqlStore(
         await indexer.run(collection, query.index)
         const page = await list()
         if (page !== 'incomplete') return page
-        throw new HttpError(503, 'ERR_INDEXING', {
-          detail: 'The items of this collection are being indexed.',
-          headers: { 'Retry-After': '1' },
-        })
+        throw createIndexingError()
       }
       return andThen(list(), (page) => (page === 'incomplete' ? listAgain() : page))
     },
