@@ -235,6 +235,7 @@ const cases: [string, () => unknown, string][] = [
   ),
   ['memoryStore, now: () => undefined', () => memoryStore({ now: () => undefined }), 'memoryStore takes as now: '],
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
+  ['client, toString', client({ toString: undefined }), 'createResourceClient has no option "toString".'],
 ]
 
 describe('values of options that could not work', () => {

@@ -266,6 +266,15 @@ describe('parseMultipart', () => {
       }
     })
 
+    it('keeps nothing of content that is skipped while the next part is waited for', async () => {
+      const parts = parseBody(form(file('f', 'content of f'), field('a', '1')), {}, inBytes)[Symbol.asyncIterator]()
+      const skipped = (await parts.next()).value as FormPart
+      await parts.next()
+      if (skipped.kind !== 'file') throw new Error('not a file')
+      const next = skipped.content[Symbol.asyncIterator]().next()
+      await expect(next).rejects.toThrow('is gone once the next part is asked for')
+    })
+
     it('lets content be asked for more than once without beginning anew', async () => {
       for await (const part of parseBody(BODY, {}, inBytes)) {
         if (part.kind === 'field') continue

@@ -689,6 +689,16 @@ it('the content of one definition and another of that name have components of th
   expect(names).toHaveLength(2)
 })
 
+it('the contents of three definitions of one title have components of their own', () => {
+  const schemas = ['a', 'b', 'c'].map((name) => z.object({ [name]: z.string() }))
+  const resources = Object.fromEntries(
+    schemas.map((schema, i) => [`/${i}`, collection({ title: 'Order', schema })] as const),
+  )
+  const { components } = describeAll({ resources })
+  const named = ['Order', 'Order2', 'Order3'].map((name) => Object.keys(components.schemas[name].properties))
+  expect(named).toEqual([expect.arrayContaining(['a']), expect.arrayContaining(['b']), expect.arrayContaining(['c'])])
+})
+
 it('the types of indexed properties are those that are sent: none of a property of which the schema makes another value', () => {
   const schema = z.object({ done: z.stringbool(), size: z.number() })
   const { AInput } = describeOne(collection({ schema, query: { done: 'boolean', size: 'number' } })).components.schemas
