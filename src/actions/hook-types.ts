@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal, RequestView } from '../core/request-view.ts'
 import type { ContentFields, RelatedWrite, SmallBody } from '../stores/types.ts'
+import { formatGiven } from './validation.ts'
 
 /** A state of a resource as hooks see it. */
 export interface ResourceState<Value = JsonValue> {
@@ -198,10 +199,10 @@ export type AfterCommit<Value = JsonValue> = (change: Change<Value>) => MaybePro
 /**
  * JSON content for an outbox or a store.
  * @param value anything that `JSON.stringify` makes text of
- * @throws TypeError for a value that JSON does not have, such as a function
+ * @throws TypeError for a value that JSON does not have, such as a function, and for a promise, a Map and the like, at any depth
  */
 export function json(value: unknown): { readonly contentType: 'application/json'; readonly body: string } {
-  const body = JSON.stringify(value) as string | undefined
+  const body = formatGiven(value, 'The caller of json()')
   if (body === undefined) throw new TypeError(`json() takes a value that JSON has, not ${typeof value}.`)
   return { contentType: 'application/json', body }
 }

@@ -101,7 +101,7 @@ export function validateDocument(
  * The JSON text of what a function of the user gave; `undefined` where JSON has none.
  * @throws TypeError for a promise, a Map and the like, at any depth: `{}` would be stored in their place
  */
-function formatGiven(value: unknown, giver: string): string | undefined {
+export function formatGiven(value: unknown, giver: string): string | undefined {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part) || hasProperties(part)) return part
     throw new TypeError(`${giver} gave ${describeValue(part)}, of which JSON has no properties.`)

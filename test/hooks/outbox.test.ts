@@ -468,6 +468,15 @@ describe('outbox', () => {
     expect((await target.store.list('/tasks', { limit: 1 })).items).toEqual([])
   })
 
+  it.each([
+    ['a function', () => 1, 'json() takes a value that JSON has, not function.'],
+    ['a promise', { user: Promise.resolve(1) }, 'The caller of json() gave a promise'],
+    ['a Map', new Map([['a', 1]]), 'The caller of json() gave a Map, of which JSON has no properties.'],
+  ])('gets no content from json() for %s', (_, value, message) => {
+    expect(() => json(value)).toThrow(message)
+    expect(json({ at: new Date(0) }).body).toBe('{"at":"1970-01-01T00:00:00.000Z"}')
+  })
+
   it('is refused with a store that does not support it', () => {
     const { supports: _, ...store } = memoryStore()
     expect(() => createResourceService(store, { resources: { '/tasks': collection({ outbox: audit }) } })).toThrow(
