@@ -66,7 +66,13 @@ export interface QueryOptions {
 
 export const QUERY_OPTIONS: OptionTable<QueryOptions> = {
   query: writtenAs(MEMBERS, "an object of names and types, such as { status: 'string' }"),
-  scope: either(FUNCTION, shapedAs({ properties: 'object', values: 'function' })),
+  scope: either(
+    FUNCTION,
+    writtenAs(
+      shapedAs({ properties: 'object', values: 'function' }),
+      'an object with properties (a list of names) and values (a function)',
+    ),
+  ),
   count: BOOLEAN,
 }
 

@@ -183,7 +183,7 @@ describe('the options query, scope and count', () => {
     [{ query: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`p${i}`, 'string'])) }, '17 properties'],
     [{ query: QUERY, types: ['text/plain'] }, 'query, which needs items of JSON'],
     [{ scope: () => undefined, types: ['*/*'] }, 'scope, which needs items of JSON'],
-    [{ scope: 'owner' }, 'collection takes as scope'],
+    [{ scope: 'owner' }, 'collection takes as scope: a function, or an object with properties (a list of names)'],
     [{ scope: { properties: [], values: () => undefined } }, 'scope takes as properties'],
     [{ scope: { properties: ['id'], values: () => undefined } }, 'scope has the property id'],
     [{ scope: { properties: ['a'], value: () => undefined } }, 'collection takes as scope'],
