@@ -197,6 +197,18 @@ describe('postgresStore, a pool that gives no connection', () => {
     expect(connect).toHaveBeenCalledTimes(1)
   })
 
+  it.each([
+    ['once where the database refuses one (28P01)', 1, '28P01'],
+    ['once where the database has too many (53300)', 1, '53300'],
+    ['twice where it breaks (ECONNREFUSED)', 2, 'ECONNREFUSED'],
+  ])('is asked for the connection of a read %s', async (_, times, code) => {
+    const { connect, read, view } = fail(Object.assign(new Error('refused'), { code }))
+    await expect(read(statement, [])).rejects.toMatchObject({ status: 503 })
+    expect(connect).toHaveBeenCalledTimes(times)
+    await expect(view((run) => run(statement, []))).rejects.toMatchObject({ status: 503 })
+    expect(connect).toHaveBeenCalledTimes(2 * times)
+  })
+
   it('chooses the response by an HttpError of its own', async () => {
     const error = new HttpError(429, 'ERR_TOO_MANY_REQUESTS')
     await expect(fail(error).run(statement, [])).rejects.toBe(error)

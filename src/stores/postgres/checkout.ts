@@ -230,7 +230,9 @@ export function isConnectionIntact(error: unknown): boolean {
 }
 
 /** Whether there was no connection, or it broke: nothing is known about the statement. */
-export function isConnectionLost(error: unknown): boolean {
+export function isConnectionLost(given: unknown): boolean {
+  // A refusal, as of a wrong password or of one connection too many, is the same a moment later.
+  const error = given instanceof NoConnection ? given.cause : given
   if (isHttpError(error) || error instanceof TypeError || error instanceof RangeError) return false
   return !isConnectionIntact(error)
 }
