@@ -81,10 +81,10 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
 
 /** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */
 function completeOutboxWrite({ context }: Route, { path, content: given, expect = 'any' }: OutboxWrite): RelatedWrite {
-  const { contentType } = given
+  const { contentType, contentEncoding, contentLanguage, filename } = given
   // The hook may use an object or a buffer again while the step is under way.
   const body = typeof given.body === 'string' ? given.body : copyBytes(given.body)
-  const content = { ...given, contentType, body }
+  const content = { contentType, contentEncoding, contentLanguage, filename, body }
   const own = context.findRoute(path)
   if (own?.indexing === undefined) return { path, content, expect }
   const stored = { ...content, path, version: '', size: sizeOf(body), body }

@@ -236,6 +236,32 @@ describe.each(Object.entries(STORES))('outbox on %s', (_, createStore) => {
     }
   })
 
+  it('may give content of a class, which has its fields as getters', async () => {
+    class Text {
+      get contentType() {
+        return 'text/plain'
+      }
+      get contentEncoding() {
+        return 'gzip'
+      }
+      get contentLanguage() {
+        return 'de'
+      }
+      get filename() {
+        return 'a.txt'
+      }
+      get body() {
+        return 'x'
+      }
+    }
+    const store = createStore()
+    const outbox: Outbox = () => [{ path: '/seen/1', content: new Text() }]
+    target = await startService({ resources: { '/tasks': collection({ outbox }) } }, store)
+    expect((await target.send('POST', '/tasks', jsonOf({}))).status).toBe(201)
+    const fields = { contentType: 'text/plain', contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a.txt' }
+    expect(await store.read('/seen/1')).toMatchObject({ ...fields, size: 1 })
+  })
+
   it('is asked anew after a lost race: what the faster one has written is not in the way', async () => {
     const store = createStore()
     const nameOf = (state: Change['after']) => (state?.value as { name?: string } | undefined)?.name
