@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createSweeper } from '../../src/stores/sql/background.ts'
 import type { Swept } from '../../src/stores/sql/dialect.ts'
@@ -78,7 +79,7 @@ describe('createSweeper', () => {
   })
 
   it('takes several steps for at most 50 ms where it comes late: requests replace more in a turn than one step removes', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate'] })
     let time = 0
     vi.spyOn(performance, 'now').mockImplementation(() => time)
     let steps = 0
@@ -92,6 +93,8 @@ describe('createSweeper', () => {
       const before = steps
       time += 5 + delay
       await vi.advanceTimersToNextTimerAsync()
+      // The turn in which the next sweep is set off.
+      await vi.advanceTimersByTimeAsync(0)
       return steps - before
     }
     sweeper.start()
@@ -102,6 +105,44 @@ describe('createSweeper', () => {
     expect(await countSteps(HOUR)).toBe(50)
     expect(await countSteps(0)).toBe(1)
     await sweeper.close()
+  })
+
+  it('takes no further step for what the sweeps of other stores took', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate'] })
+    let time = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => time)
+    const steps = Array.from({ length: 8 }, () => 0)
+    const sweepers = steps.map((_, index) =>
+      createSweeper(() => {
+        steps[index]!++
+        time += 20
+        return 'part'
+      }, HOUR),
+    )
+    for (const { start } of sweepers) start()
+    time = 200
+    await vi.advanceTimersByTimeAsync(200)
+    expect(steps).toEqual(steps.map(() => 1))
+    for (const { close } of sweepers) await close()
+  })
+
+  it('lets the event loop turn between the sweeps of several stores, however long a step takes', async () => {
+    let steps = 0
+    let turn = 0
+    const turns = new Set<number>()
+    const sweepers = [1, 2].map(() =>
+      createSweeper(() => {
+        turns.add(turn)
+        const end = performance.now() + 6
+        while (performance.now() < end);
+        return ++steps < 60 ? 'part' : 'all'
+      }, HOUR),
+    )
+    for (const { start } of sweepers) start()
+    for (; steps < 60; turn++) await nextTurn()
+    // On a busy machine a sweep takes nine steps in 50 ms.
+    expect(turns.size).toBeGreaterThan(2)
+    for (const { close } of sweepers) await close()
   })
 
   it('reports a sweep that failed, and sweeps again', async () => {
@@ -117,6 +158,24 @@ describe('createSweeper', () => {
     await vi.advanceTimersByTimeAsync(4 * HOUR)
     expect(sweep.mock.calls.length).toBeGreaterThanOrEqual(3)
     expect(report.mock.calls[0]![0]).toMatchObject({ stage: 'background', error: { message: 'The database is away.' } })
+    await sweeper.close()
+  })
+
+  it('goes on after the interval where the second of several steps fails', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate'] })
+    let time = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => time)
+    let steps = 0
+    const sweeper = createSweeper(() => {
+      if (++steps === 2) throw new Error('The database is away.')
+      return 'part'
+    }, HOUR)
+    sweeper.start()
+    time = 300
+    await vi.advanceTimersByTimeAsync(0.74 * HOUR)
+    expect(steps).toBe(2)
+    await vi.advanceTimersToNextTimerAsync()
+    expect(steps).toBe(3)
     await sweeper.close()
   })
 

@@ -14,6 +14,9 @@ const PAUSE_OF_SWEEP = 5
 const LONGEST_RUN = 50
 const SOON = 200
 
+/** Milliseconds of all sweeps of this process: a sweep must not take longer because that of another store was long. */
+let spent = 0
+
 /**
  * Clears away what is not needed any more, from time to time, without keeping the process alive.
  * @param sweep one bounded step; several processes may run it at the same time
@@ -22,6 +25,7 @@ const SOON = 200
 export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number) {
   let timer: NodeJS.Timeout | undefined
   let due = Number.POSITIVE_INFINITY
+  let spentBefore = 0
   let isClosed = false
   let running: Promise<void> | undefined
   let isHurried = false
@@ -31,12 +35,13 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     if (isClosed || interval === 0 || time >= due) return
     clearTimeout(timer)
     due = time
+    spentBefore = spent
     timer = setTimeout(sweepNow, Math.min(delay, LONGEST_TIMER)).unref()
   }
 
   // A request may be what starts it, and is not what the later sweeps are for.
   const sweepNow = AsyncResource.bind((): void => {
-    const delay = performance.now() - due
+    const delay = performance.now() - due - (spent - spentBefore)
     due = Number.POSITIVE_INFINITY
     if (running !== undefined) {
       isHurried = true
@@ -51,15 +56,20 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
   async function run(time: number): Promise<void> {
     isHurried = false
     let swept: Swept = 'all'
-    const end = performance.now() + time
+    const start = performance.now()
     try {
       do swept = await sweep()
-      while (swept === 'part' && !isClosed && performance.now() < end)
+      while (swept === 'part' && !isClosed && performance.now() - start < time)
     } catch (error) {
+      // Also where the step before has left something to do.
+      swept = 'all'
       publishFailure({ error, stage: 'background' })
     }
+    spent += performance.now() - start
+    // In the next turn: Node runs timers for as long as one is due, and those of several stores would keep requests out.
+    if (swept === 'part') setImmediate(schedule, PAUSE_OF_SWEEP)
     // Processes that were started together should not sweep together.
-    schedule(swept === 'part' ? PAUSE_OF_SWEEP : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
+    else schedule(isHurried ? SOON : interval * (0.75 + Math.random() / 2))
   }
 
   return {
