@@ -31,8 +31,9 @@ function describeMedia(facts: Facts, method: DescribedMethod, type: string, sche
     if (type === 'text/plain') return { schema: TEXT }
   }
   if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
-  if (isJsonType(type)) return json === 'all' || facts.schema !== undefined ? describeJson(facts, method, schemas) : {}
   // Without a schema, Swagger UI has no field for the content.
+  if (isJsonType(type))
+    return json === 'all' || facts.schema !== undefined ? describeJson(facts, method, schemas) : { schema: {} }
   return type.includes('*') ? {} : { schema: type.startsWith('text/') ? TEXT : BYTES }
 }
 

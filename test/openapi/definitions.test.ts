@@ -858,6 +858,11 @@ it('properties that a function or the work adds may be there beside names that a
   expect((await send('POST', '/a', [json], '{"a":"x"}')).json()).toEqual({ id: 1, a: 'x', owner: 'ada' })
 })
 
+it('JSON beside other types has a schema in requests, also where none is given', () => {
+  const { put } = describeOne(document({ types: ['application/json', 'text/csv'] })).paths['/a']
+  expect(put.requestBody.content['application/json']).toEqual({ schema: {} })
+})
+
 describe('content that is not JSON', () => {
   const types = ['text/csv', 'application/pdf', 'image/*']
   const { put, get } = describeOne(document({ types })).paths['/a']
