@@ -216,6 +216,12 @@ describe('createCheckout, the wait for a connection', () => {
     for (let i = 0; i < 5; i++) expect(await failureOf(run())).toHaveProperty('cause', away)
   })
 
+  it('fails where a pool gives something that is no connection', async () => {
+    pool.connect.mockResolvedValueOnce(undefined as never)
+    expect(await failureOf(run())).toMatchObject({ message: 'The pool gave no connection.' })
+    expect(await run()).toEqual([1])
+  })
+
   it('refuses at once what is more than may wait', async () => {
     pool.connect.mockImplementation(() => new Promise(() => {}))
     const waiting = Array.from({ length: 3 }, () => failureOf(run()))

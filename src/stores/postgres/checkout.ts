@@ -79,12 +79,11 @@ export function createCheckout(
         reject(error)
       }
 
-      // A pool of the program's own may throw instead of rejecting.
-      const connecting = (async () => pool.connect())()
+      // A pool of the program's own may throw instead of rejecting, or give something else.
+      const connecting = (async () => guardClient(await pool.connect()))()
       connecting.then(
         (client) => {
           waiting.leave()
-          guardClient(client)
           if (isOver) return client.release()
           settle()
           resolve(client)
@@ -155,13 +154,14 @@ const limited = new WeakMap<PostgresPool, number>()
  * An `error` event without a listener would end the process; the query that fails reports the loss. Where an administrator
  * cancels the wait for a synchronous standby (`pg_cancel_backend`), the commit succeeds with a warning.
  */
-function guardClient(client: PostgresClient): void {
-  if (guarded.has(client)) return
+function guardClient(client: PostgresClient): PostgresClient {
+  if (guarded.has(client)) return client
   guarded.add(client)
   client.on('error', () => {})
   client.on('notice', ({ routine }) => {
     if (routine === 'SyncRepWaitForLSN') unconfirmed.add(client)
   })
+  return client
 }
 
 function guardPool(pool: PostgresPool): void {
