@@ -2,7 +2,8 @@ import { ERASE } from '../actions/delete.ts'
 import type { Authorize } from '../actions/hook-types.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise, orElse } from '../core/maybe-promise.ts'
+import { reportFailure } from '../core/operator-log.ts'
 import { type Principal, type RequestView, withoutClaims } from '../core/request-view.ts'
 import { memberPath, nameOf } from '../stores/rules.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
@@ -87,9 +88,10 @@ function readMonitor(value: JsonValue | undefined, name: string): JsonObject | u
   return readMember(value, 'id') === name && readMember(value, 'kind') === 'removal' ? value : undefined
 }
 
-/** When the work of a monitor ended, in milliseconds since the epoch; `Infinity` while it has not. */
+/** When the work of a monitor ended, in milliseconds since the epoch; `Infinity` while it has not, or its content is lost. */
 async function readEnd(item: StoredResource): Promise<number> {
-  const monitor = readMonitor(parseStored(await fetchJson(item, LARGEST, undefined)), nameOf(item.path))
+  const content = await orElse<StoredResource | void>(() => fetchJson(item, LARGEST, undefined), reportFailure)
+  const monitor = content && readMonitor(parseStored(content), nameOf(item.path))
   const state = monitor?.['state']
   if (state !== 'done' && state !== 'failed') return Number.POSITIVE_INFINITY
   const ended = monitor?.['ended']

@@ -4,7 +4,6 @@ import { NO_RELATED_WRITES } from '../actions/commit.ts'
 import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
-import { isStoreFailure } from '../core/operator-log.ts'
 import { isResource } from '../stores/rules.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
 import { walkMembers } from './store-calls.ts'
@@ -172,7 +171,6 @@ export function createWorkQueue(store: ResourceStore, now: () => number) {
         try {
           rest = waitOf(await readRecord(item))
         } catch (error) {
-          if (isStoreFailure(error)) throw error
           unreadable = error
           continue
         }

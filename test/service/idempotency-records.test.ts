@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
 import { formatRecord, makeRepeatable, readRecord } from '../../src/actions/first-answer.ts'
-import { createGoneError } from '../../src/contents/types.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -10,7 +9,7 @@ import { createRecordSweeper } from '../../src/work/poll.ts'
 import { runServer } from '../support/hosts.ts'
 import { openStore } from '../support/sql-stores.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
-import { senderTo, serve } from './serve.ts'
+import { losing, senderTo, serve } from './serve.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -48,16 +47,7 @@ it('removes the records of answers that have expired, and no other', async () =>
 it('passes over a record whose content is lost', async () => {
   const inner = memoryStore()
   await fill(inner, [NOW - 1, NOW - 1, NOW - 1])
-  const store: ResourceStore = {
-    ...inner,
-    async list(...values) {
-      const { items, next } = await inner.list(...values)
-      const open = () => {
-        throw createGoneError()
-      }
-      return { items: items.map((item, i) => (i === 1 ? { ...item, body: { open } } : item)), ...(next && { next }) }
-    },
-  }
+  const store = losing(inner, 'idempotency/00001')
   const sweeper = createRecordSweeper(store, () => NOW, DAY)
   sweeper.start()
   await vi.waitFor(async () => expect(await count(inner)).toBe(1), 30_000)

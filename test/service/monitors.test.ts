@@ -4,6 +4,7 @@ import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createMonitors } from '../../src/work/monitors.ts'
+import { losing } from './serve.ts'
 
 const NOW = 1_800_000_000_000
 const RETENTION = 60_000
@@ -58,6 +59,13 @@ describe('the sweep of monitors', () => {
     await open(store).sweep()
     expect(list.mock.calls.map(([collection]) => collection)).toEqual([...Array(3).fill('monitors'), '/operations'])
     expect(await listIds(store)).toEqual(names.slice(0, 240))
+  })
+
+  it('passes over a monitor whose content is lost', async () => {
+    const inner = memoryStore()
+    await fill(inner, { a: { state: 'done', ended: at(0) }, b: { state: 'done', ended: at(0) } })
+    await open(losing(inner, 'monitors/a')).sweep()
+    expect(await listIds(inner)).toEqual(['a'])
   })
 
   it('leaves a monitor alone that was changed after it was looked at', async () => {

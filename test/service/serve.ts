@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { attach } from '../../src/adapters/node.ts'
+import { createGoneError } from '../../src/contents/types.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -30,6 +31,20 @@ export async function serve(store: ResourceStore, options: ServiceOptions): Prom
   const host = await runServer(server)
   closeAfterTest(() => Promise.all([host.close(), service.close()]))
   return { port: host.port, send: senderTo(host.port) }
+}
+
+/** The same store, whose lists have one item without its content. */
+export function losing(store: ResourceStore, path: string): ResourceStore {
+  const open = (): never => {
+    throw createGoneError()
+  }
+  return {
+    ...store,
+    async list(...values) {
+      const page = await store.list(...values)
+      return { ...page, items: page.items.map((item) => (item.path === path ? { ...item, body: { open } } : item)) }
+    },
+  }
 }
 
 export const FIXTURE_RESOURCES: NonNullable<ServiceOptions['resources']> = {

@@ -8,6 +8,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { createPoll } from '../../src/work/poll.ts'
 import { createWorkQueue, type WorkQueue } from '../../src/work/queue.ts'
 import { createExternalScheduler, createLocalScheduler, type ExternalQueue } from '../../src/work/scheduler.ts'
+import { losing } from './serve.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -343,5 +344,15 @@ describe('createWorkQueue', () => {
       await store.write(`work/${id}`, { contentType: 'application/json', body }, { expect: 'absent' })
     }
     expect(await queue.due(10)).toEqual({ ids: ['d'], wait: 2000 })
+  })
+
+  it('finds the work behind a record whose content is lost, and why that one cannot be read', async () => {
+    const store = memoryStore()
+    const body = JSON.stringify({ kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 0, notBefore: 0 })
+    for (const id of ['a', 'b']) {
+      await store.write(`work/${id}`, { contentType: 'application/json', body }, { expect: 'absent' })
+    }
+    const { ids, unreadable } = await createWorkQueue(losing(store, 'work/a'), () => 1000).due(10)
+    expect([ids, (unreadable as HttpError).detail]).toEqual([['b'], expect.stringContaining('was replaced or removed')])
   })
 })
