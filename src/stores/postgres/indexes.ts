@@ -13,6 +13,7 @@ import {
   type PlaceRow,
   type Position,
   padEntry,
+  tablesOf,
   toPendingBatch,
   toPlace,
   toWalkedBatch,
@@ -174,10 +175,7 @@ export function createPostgresIndexes(
 
 /** Connections keep none of these prepared: they run once in a while, or have many texts. */
 function writeIndexStatements(prefix: string) {
-  const states = `${prefix}states`
-  const entries = `${prefix}entries`
-  const places = `${prefix}places`
-  const pending = `${prefix}pending`
+  const { states, entries, places, pending } = tablesOf(prefix)
   const hasMembers = (collection: string) => `(
     EXISTS (SELECT 1 FROM ${states} WHERE collection = ${collection} AND state = ${LIVE}) OR
     EXISTS (SELECT 1 FROM ${states} WHERE collection = ${collection} AND state = ${HIDDEN}))`

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { ALL_SLOTS, KEY_COLUMNS, tablesOf } from '../sql/queries/index-tables.ts'
 import { findMigrations, HIDDEN, REMOVED } from '../sql/rows.ts'
 import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection } from './connection.ts'
@@ -148,10 +148,7 @@ async function requireEncoding(connection: PostgresConnection): Promise<void> {
  * role that writes, so roles that were given rights on the tables of release 0.1 go on writing.
  */
 function createIndexTables(prefix: string): readonly string[] {
-  const entries = `${prefix}entries`
-  const places = `${prefix}places`
-  const pending = `${prefix}pending`
-  const states = `${prefix}states`
+  const { entries, places, pending, states } = tablesOf(prefix)
   const indexes = ALL_SLOTS.flatMap((slot) => [
     `CREATE INDEX IF NOT EXISTS ${entries}_v${slot} ON ${entries} (place, v${slot}, sort_key) WHERE v${slot} IS NOT NULL`,
     `CREATE INDEX IF NOT EXISTS ${entries}_s${slot} ON ${entries} (place, scope, v${slot}, sort_key) ` +

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { encodeEntry, padEntry } from '../sql/queries/index-tables.ts'
+import { encodeEntry, padEntry, tablesOf } from '../sql/queries/index-tables.ts'
 import { escapeText, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, type StateRow } from '../sql/rows.ts'
 import type { Content } from '../types.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
@@ -42,10 +42,7 @@ export function nameStatements(prefix: string): PostgresStatements {
 
 /** Those that write no state of a path. */
 function writeStatements(prefix: string) {
-  const states = `${prefix}states`
-  const counters = `${prefix}counters`
-  const contents = `${prefix}contents`
-  const chunks = `${prefix}chunks`
+  const { states, counters, contents, chunks } = tablesOf(prefix)
 
   const row = `${FACTS}, ${CONTENT}, sort_key`
   const listed = (state: number) => `FROM ${states} WHERE collection = $1::bytea AND state = ${state}

@@ -1,4 +1,4 @@
-import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { KEY_COLUMNS, tablesOf } from '../sql/queries/index-tables.ts'
 import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 
 /** The clock of the database, in milliseconds: those of several machines differ. */
@@ -64,8 +64,7 @@ function writePuts(
   prefix: string,
   first: Readonly<Record<PutStatementName, number>> | undefined,
 ): Readonly<Record<PutStatementName, string>> {
-  const states = `${prefix}states`
-  const counters = `${prefix}counters`
+  const { states, counters, entries, places } = tablesOf(prefix)
 
   const indexedAt = (name: PutStatementName) =>
     first === undefined ? NOT_INDEXED : { by: `$${first[name]}::text`, values: `$${first[name] + 1}::text` }
@@ -73,9 +72,9 @@ function writePuts(
   const entryAt = (name: PutStatementName) =>
     first === undefined
       ? ''
-      : `, entry AS (INSERT INTO ${prefix}entries AS e (place, sort_key, ${KEY_COLUMNS.join(', ')})
+      : `, entry AS (INSERT INTO ${entries} AS e (place, sort_key, ${KEY_COLUMNS.join(', ')})
         SELECT p.id, put.sort_key, ${KEY_COLUMNS.map((_, i) => `$${first[name] + 2 + i}::bytea`).join(', ')}
-        FROM put JOIN ${prefix}places AS p ON p.collection = put.collection AND p.index_version = $${first[name]}
+        FROM put JOIN ${places} AS p ON p.collection = put.collection AND p.index_version = $${first[name]}
         ON CONFLICT (place, sort_key) DO UPDATE SET
         ${KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
         WHERE (${KEY_COLUMNS.map((column) => `e.${column}`).join(', ')}) IS DISTINCT FROM

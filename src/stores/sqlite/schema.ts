@@ -1,4 +1,4 @@
-import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { ALL_SLOTS, KEY_COLUMNS, tablesOf } from '../sql/queries/index-tables.ts'
 import { findMigrations, HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 import type { SqliteDatabase } from './handle.ts'
 
@@ -107,10 +107,7 @@ function readVersion(handle: SqliteDatabase, prefix: string): number {
 
 /** The tables by which members are selected, and the triggers that keep them; see `sql/queries/index-tables.ts`. */
 function createIndexTables(prefix: string): string {
-  const entries = `${prefix}entries`
-  const places = `${prefix}places`
-  const pending = `${prefix}pending`
-  const states = `${prefix}states`
+  const { entries, places, pending, states } = tablesOf(prefix)
   const indexes = ALL_SLOTS.map(
     (slot) => `
     CREATE INDEX ${entries}_v${slot} ON ${entries} (place, v${slot}, sort_key) WHERE v${slot} IS NOT NULL;

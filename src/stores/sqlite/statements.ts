@@ -1,4 +1,4 @@
-import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { KEY_COLUMNS, tablesOf } from '../sql/queries/index-tables.ts'
 import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
@@ -33,10 +33,7 @@ export function prepareStatements(handle: SqliteDatabase, prefix: string): Sqlit
 }
 
 function writeStatements(prefix: string) {
-  const states = `${prefix}states`
-  const counters = `${prefix}counters`
-  const contents = `${prefix}contents`
-  const chunks = `${prefix}chunks`
+  const { states, counters, contents, chunks } = tablesOf(prefix)
   const listed = (state: number) => `FROM ${states} INDEXED BY ${states}_listed
     WHERE collection = ? AND state = ${state} AND sort_key > ? ORDER BY sort_key LIMIT ?`
   const row = `${FACTS_AND_CONTENT}, sort_key`
@@ -132,10 +129,7 @@ function writeStatements(prefix: string) {
 
 /** The statements of the indexes; see `sql/queries/index-tables.ts`. */
 function writeIndexStatements(prefix: string) {
-  const states = `${prefix}states`
-  const entries = `${prefix}entries`
-  const places = `${prefix}places`
-  const pending = `${prefix}pending`
+  const { states, entries, places, pending } = tablesOf(prefix)
   const member = (state: number) =>
     `EXISTS (SELECT 1 FROM ${states} INDEXED BY ${states}_listed WHERE collection = ? AND state = ${state})`
   const isPending = `EXISTS (SELECT 1 FROM ${pending} WHERE place = id) AS is_pending`

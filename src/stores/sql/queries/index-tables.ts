@@ -19,6 +19,13 @@ import {
 import type { Batch } from '../dialect.ts'
 import { LIVE, type OpenContent, REMOVED, type StateRow, toResource } from '../rows.ts'
 
+const TABLES = ['states', 'counters', 'contents', 'chunks', 'entries', 'places', 'pending'] as const
+
+/** The names of these tables, and of those that they index. */
+export function tablesOf(prefix: string): Readonly<Record<(typeof TABLES)[number], string>> {
+  return Object.fromEntries(TABLES.map((name) => [name, prefix + name])) as Record<(typeof TABLES)[number], string>
+}
+
 /** A collection under one version of its index. */
 export interface Place {
   readonly id: number
