@@ -55,16 +55,6 @@ export interface StateRow extends RowHead {
   readonly content?: unknown
 }
 
-export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
-
-/** The columns of a row, without the content. */
-export const FACTS: string =
-  'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
-  'content_id, sha256, indexed_by, indexed'
-
-/** The content stands last: SQLite then finds the other columns without passing over it. */
-export const FACTS_AND_CONTENT: string = `${FACTS}, content`
-
 /** @param version that of the state whose content it is */
 export type OpenContent = (id: number | string, size: number, version: string) => LargeBody
 

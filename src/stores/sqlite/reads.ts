@@ -18,7 +18,6 @@ import {
 } from '../sql/queries/window.ts'
 import {
   escapeText,
-  FACTS_AND_CONTENT,
   formatSortKey,
   HIDDEN,
   LIVE,
@@ -36,7 +35,7 @@ import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { KnownState, KnownStates } from './row-writes.ts'
-import type { SqliteStatements } from './statements.ts'
+import { FACTS_AND_CONTENT, type SqliteStatements } from './statements.ts'
 
 export interface SqliteStates {
   /** As the store's own: waits, without blocking the process, while another process writes. */

@@ -1,6 +1,16 @@
 import { KEY_COLUMNS, tablesOf } from '../sql/queries/index-tables.ts'
-import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
+import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
+
+const HEAD_COLUMNS = 'path, state, version, changed, content_id'
+
+/** The columns of a row, without the content. */
+const FACTS: string =
+  'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
+  'content_id, sha256, indexed_by, indexed'
+
+/** The content stands last: SQLite then finds the other columns without passing over it. */
+export const FACTS_AND_CONTENT: string = `${FACTS}, content`
 
 /** The columns that a write sets, in the order of its values. */
 const REPLACED = ['revision', 'changed', 'strong', 'size', 'content_type', 'content', 'indexed_by', 'indexed']
