@@ -1,6 +1,7 @@
 import { AssertionError } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
+import { viewOf } from '../core/byte-blocks.ts'
 import { SHORT } from '../core/reply.ts'
 import { waitAtMost } from '../core/time.ts'
 import { isEntityTag } from '../protocol/preconditions.ts'
@@ -126,7 +127,7 @@ export async function readRange({ path, body }: StoredResource, first: number, l
 }
 
 export function toBuffer(body: SmallBody): Buffer {
-  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
+  return typeof body === 'string' ? Buffer.from(body) : viewOf(body)
 }
 
 function show(value: unknown): string {

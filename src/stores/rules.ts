@@ -5,6 +5,7 @@
 
 import { Buffer, isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import { viewOf } from '../core/byte-blocks.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type {
@@ -159,7 +160,7 @@ const TEXT_LIMIT = 16 * 1024
 /** Small ASCII content as text; `undefined` for what stays bytes. */
 export function readAsText(bytes: Uint8Array): string | undefined {
   if (bytes.length > TEXT_LIMIT || !isAscii(bytes)) return undefined
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+  return viewOf(bytes).toString('latin1')
 }
 
 /**

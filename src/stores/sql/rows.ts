@@ -1,5 +1,6 @@
 /** The rows of the tables of states, in every database: their columns, and how values, paths and names are kept in them. */
 
+import { viewOf } from '../../core/byte-blocks.ts'
 import type { IndexedValues, Page } from '../lists.ts'
 import { isExpected, type MutableResource, nameOf, parseIntegerName, readAsText, splitPath } from '../rules.ts'
 import type {
@@ -72,7 +73,8 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.content_encoding !== null) resource.contentEncoding = unescapeText(row.content_encoding)
   if (row.content_language !== null) resource.contentLanguage = unescapeText(row.content_language)
   if (row.filename !== null) resource.filename = unescapeText(row.filename)
-  if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
+  // The same value whether it was just made or comes from the database: not every driver returns a Buffer.
+  if (row.sha256 !== null) resource.sha256 = viewOf(toBytes(row.sha256))
   if (row.indexed_by !== null) {
     resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
   }
@@ -134,12 +136,6 @@ export function toBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
   if (typeof value === 'string') return Buffer.from(value, 'base64')
   return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(0)
-}
-
-/** A digest is the same value whether it was just made or comes from the database: not every driver returns a Buffer. */
-function toDigest(value: unknown): Uint8Array {
-  const { buffer, byteOffset, length } = toBytes(value)
-  return Buffer.from(buffer, byteOffset, length)
 }
 
 function toSmallBody(value: unknown): SmallBody {

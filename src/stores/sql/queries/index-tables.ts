@@ -7,6 +7,7 @@
  * the place has not come that far yet; one that is removed has neither.
  */
 
+import { viewOf } from '../../../core/byte-blocks.ts'
 import {
   type CollectionIndex,
   encodeValue,
@@ -144,7 +145,7 @@ export function joinKeys(keys: readonly Uint8Array[]): Uint8Array {
 }
 
 export function decodeKey(key: Uint8Array): IndexedValue {
-  const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength)
+  const bytes = viewOf(key)
   if (bytes[0] === 1) return bytes[1] === 1
   if (bytes[0] === 2) return decodeNumber(Buffer.from(bytes.subarray(1)))
   if (bytes[0] === 3) return bytes.toString('utf8', 1, bytes.length - 1)
