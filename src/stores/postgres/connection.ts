@@ -146,23 +146,23 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
     return runShared(statement as DirectStatement, values, call) as Promise<Row[]>
   }
 
-  async function runTransaction<Result>(
-    send: SendQuery,
-    client: PostgresClient,
+  function runTransaction<Result>(
+    opening: string,
     work: (run: RunStatement) => Promise<Result>,
     call: Abortable,
-    opening: string = begin,
   ): Promise<Result> {
-    try {
-      await send({ text: opening })
-      const result = await work((statement, values) => execute(send, client, statement, values))
-      await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
-      return result
-    } catch (error) {
-      if (isConnectionLost(error) && !isReasonOf(call, error)) throw error
-      await send({ text: 'ROLLBACK' })
-      throw error
-    }
+    return checkOut(async (send, client) => {
+      try {
+        await send({ text: opening })
+        const result = await work((statement, values) => execute(send, client, statement, values))
+        await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
+        return result
+      } catch (error) {
+        if (isConnectionLost(error) && !isReasonOf(call, error)) throw error
+        await send({ text: 'ROLLBACK' })
+        throw error
+      }
+    }, call)
   }
 
   async function attempt<Result>(
@@ -190,14 +190,8 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
   return {
     read: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'repeat', call),
     run: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'fail', call),
-    transact: (work, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => runTransaction(send, client, work, call), call), 'fail', call),
-    view: (work, call = UNENDING) =>
-      attempt(
-        () => checkOut((send, client) => runTransaction(send, client, work, call, beginView), call),
-        'repeat',
-        call,
-      ),
+    transact: (work, call = UNENDING) => attempt(() => runTransaction(begin, work, call), 'fail', call),
+    view: (work, call = UNENDING) => attempt(() => runTransaction(beginView, work, call), 'repeat', call),
   }
 }
 
