@@ -93,7 +93,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     return {
       read: states.read,
       select: createPostgresQueries(connection, prefix, indexes, open),
-      changes: createPostgresChanges(connection, states, names, indexes, open, shared.nextVersion),
+      changes: createPostgresChanges(connection, states, names, indexes, open),
       contents,
       indexes,
 

@@ -39,7 +39,6 @@ export function createPostgresChanges(
   names: NameSource,
   indexes: PostgresIndexes,
   open: OpenContent,
-  nextVersion: () => string,
 ): SqlChanges {
   /** Statements that change something, and wait for a connection only until the call is given up. */
   function runUntil(call: Abortable): RunStatement {
@@ -89,7 +88,7 @@ export function createPostgresChanges(
     const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
     if (beside !== undefined && first!.id === undefined) {
       const own = { path, version, content, taken: first! }
-      const result = await states.createBeside(runUntil(call), { ...beside, version: nextVersion() }, own)
+      const result = await states.createBeside(runUntil(call), beside, own)
       if (result !== undefined) return result
     }
     let refused: Unexpected = { unexpected: path }

@@ -131,9 +131,9 @@ export function createPostgresStates(
      * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
      * transaction has to find out why that is not possible.
      */
-    async createBeside(run: RunStatement, other: NewRow, own: NewRow): Promise<PutResult | undefined> {
+    async createBeside(run: RunStatement, other: Omit<NewRow, 'version'>, own: NewRow): Promise<PutResult | undefined> {
       const indexed = listIndexed(own.content)
-      const values = [...listValues(other), ...listValues(own), ...indexed]
+      const values = [...listValues({ ...other, version: nextVersion() }), ...listValues(own), ...indexed]
       const statement = indexed.length > 0 ? statements.createBesideIndexed : statements.createBeside
       try {
         const [row] = await run<CreatedRow>(statement, values)
