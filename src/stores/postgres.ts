@@ -106,8 +106,8 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
       },
 
       async sweep() {
-        const states = await connection.run(statements.sweepStates, [])
-        if ((await contents.sweep()) === 'part' || states.length > 0) return 'part'
+        const { length } = await connection.run(statements.sweepStates, [])
+        if ((await contents.sweep()) === 'part' || length > 0) return 'part'
         return indexes.sweep()
       },
     }

@@ -86,8 +86,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
 
       async sweep() {
         const swept = await connection.transactLazily(() => {
-          const states = statements.sweepStates.all(clock.read()) as unknown[]
-          if (contents.sweep() === 'all' && states.length === 0 && indexes.sweep() === 'all') return 'all'
+          const { length } = statements.sweepStates.all(clock.read()) as unknown[]
+          if (contents.sweep() === 'all' && length === 0 && indexes.sweep() === 'all') return 'all'
           // What was forgotten by this clock must not be followed by states with dates of before.
           clock.tick()
           return 'part'

@@ -32,10 +32,10 @@ export function createSqlStore(
     sweepSoon: sweeper.hurry,
     indexMembers: (collection, index) => void indexer.run(collection, index),
   })
-  const { changes, contents } = parts
-  const { beside } = contents
+  const { changes } = parts
+  const { beside, chunkSource } = parts.contents
   const indexer = createIndexer(parts.indexes)
-  const intake = createIntake(contents, settings.inlineLimit)
+  const intake = createIntake(parts.contents, settings.inlineLimit)
 
   return {
     supports: {
@@ -116,7 +116,7 @@ export function createSqlStore(
 
     stage: (body, { signal } = {}) => intake.stage(body, signal),
 
-    moveContents: (options) => moveChunks(owner, contents.chunkSource, beside, options),
+    moveContents: (options) => moveChunks(owner, chunkSource, beside, options),
 
     close: () => andThen(sweeper.close(), () => andThen(indexer.close(), () => beside?.close())),
   }
