@@ -71,7 +71,7 @@ export function createCollector(
         }
       }
       // Where inlineLimit is above a batch, some of it may lie in chunks already.
-      if (size <= inlineLimit && chunks.id === undefined) return { size, body: buffer.slice(0, used), id: undefined }
+      if (size <= inlineLimit && chunks.id === undefined) return { size, body: buffer.subarray(0, used), id: undefined }
       if (used > 0) await append(buffer.subarray(0, used))
       const id = chunks.id!
       return { size, body: sink.open(id, size), id, sha256: hash!.digest() }
