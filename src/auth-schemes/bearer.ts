@@ -159,15 +159,13 @@ export function insufficientScope(scopes: readonly string[], realm = 'Resources'
 }
 
 function createScopeError(scopes: readonly string[], challengeWith: ChallengeWriter): HttpError {
+  const detail = 'The token lacks a scope that this request needs.'
   const parameters = [
     { name: 'error', value: 'insufficient_scope' },
-    { name: 'error_description', value: 'The token lacks a scope that this request needs.' },
+    { name: 'error_description', value: detail },
     { name: 'scope', value: cleanDescription(scopes.join(' ')) },
   ]
-  return new HttpError(403, 'ERR_FORBIDDEN', {
-    detail: 'The token lacks a scope that this request needs.',
-    headers: { 'WWW-Authenticate': challengeWith(parameters) },
-  })
+  return new HttpError(403, 'ERR_FORBIDDEN', { detail, headers: { 'WWW-Authenticate': challengeWith(parameters) } })
 }
 
 type ChallengeWriter = (parameters: readonly ChallengeParameter[]) => string
