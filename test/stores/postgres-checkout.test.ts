@@ -216,7 +216,7 @@ describe('createCheckout, the wait for a connection', () => {
     for (let i = 0; i < 5; i++) expect(await failureOf(run())).toHaveProperty('cause', away)
   })
 
-  it('fails where a pool gives something that is no connection', async () => {
+  it('fails where a pool gives something that is not a connection', async () => {
     pool.connect.mockResolvedValueOnce(undefined as never)
     expect(await failureOf(run())).toMatchObject({ message: 'The pool gave no connection.' })
     expect(await run()).toEqual([1])
