@@ -86,6 +86,25 @@ describe('conflict', () => {
     expect(await read()).toEqual({ id: 1, item: 'lamp', state: 'shipped' })
   })
 
+  it('sees no state before a PUT that restores: what was deleted is in the way of nothing', async () => {
+    const seen: unknown[] = []
+    await start({
+      deletion: 'soft',
+      conflict: (proposed, current) => {
+        seen.push([proposed.value, current?.value])
+        return refuseShipped(proposed, current, undefined as never)
+      },
+    })
+    const put = async (item: string, state: string) => {
+      const body = JSON.stringify({ item, state })
+      return (await target.send('PUT', '/orders/1', { fields: JSON_TYPE, body })).status
+    }
+    expect(await put('lamp', 'shipped')).toBe(204)
+    expect((await target.send('DELETE', '/orders/1')).status).toBe(204)
+    expect(await put('bulb', 'open')).toBe(201)
+    expect(seen.at(-1)).toEqual([{ id: 1, item: 'bulb', state: 'open' }, undefined])
+  })
+
   it('refuses a file of an item that conflicts, and the file is not stored', async () => {
     await start({ conflict: refuseShipped, files: { label: { replaceable: true } } })
     const put = (body: string) =>

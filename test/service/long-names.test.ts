@@ -93,6 +93,13 @@ it('a name of usual length is taken where maxTargetLength leaves no room for any
   expect((await send('PUT', `/notes/${'a'.repeat(49)}`, JSON_TYPE, '{}')).status).toBe(414)
 })
 
+it('a name is of usual length by its bytes, which a cursor holds', async () => {
+  const notes = collection({ ids: 'string', query: { title: 'string' } })
+  const { send } = await serve(memoryStore(), { resources: { '/notes': notes }, maxTargetLength: 200 })
+  expect((await send('PUT', `/notes/${'%C3%A9'.repeat(24)}`, JSON_TYPE, '{}')).status).toBe(201)
+  expect((await send('PUT', `/notes/${'%C3%A9'.repeat(25)}`, JSON_TYPE, '{}')).status).toBe(414)
+})
+
 it.each(['integer', 'uuid'] as const)('POST makes no item whose path no request could have: %s', async (ids) => {
   const { send } = await serve(memoryStore(), { resources: { '/{team}/notes': collection({ ids }) } })
   const post = (length: number) => send('POST', `/${'a'.repeat(length)}/notes`, JSON_TYPE, '{}')

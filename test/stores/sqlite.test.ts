@@ -10,7 +10,7 @@ import { memoryContents } from '../contents/mutants.ts'
 import { MEASURED } from '../support/measured.ts'
 import { ownStores } from '../support/owned-stores.ts'
 import { type ClosableHandle, createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
-import { contentOf, listWhenIndexed, queryByStatus } from '../support/statuses.ts'
+import { contentOf, indexByStatus, listWhenIndexed, queryByStatus } from '../support/statuses.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
@@ -262,6 +262,24 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(
         handle.prepare('SELECT index_version AS v FROM resource_pending JOIN resource_places ON id = place').all(),
       ).toMatchObject([{ v: 'newer' }])
+    })
+
+    it('keeps the members of two collections apart that have one index and are written in one transaction', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle)
+      const exec = vi.spyOn(handle, 'exec')
+      const index = indexByStatus()
+      const write = (path: string, status: string) =>
+        store.write(path, contentOf({ status, n: 1 }, index), { expect: 'absent' })
+      await Promise.all([write('/a/1', 'open'), write('/b/1', 'done')])
+      expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(1)
+      for (const [collection, status] of [
+        ['/a', 'open'],
+        ['/b', 'done'],
+      ] as const) {
+        const { items } = await listWhenIndexed(store, collection, queryByStatus(status))
+        expect(items.map((item) => item.path)).toEqual([`${collection}/1`])
+      }
     })
 
     it('remembers nothing of a write that is undone', async () => {

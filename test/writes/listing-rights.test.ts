@@ -374,6 +374,15 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list('/nothing', 'ann')).status).toBe(404)
   })
 
+  it('ends behind all that was judged where one page of the store holds more', async () => {
+    const notes = collection({ authorize: ownersOnly, pageSize: { max: 3000 } })
+    await startNotes(
+      owners(2010, (n) => n === 2010),
+      { resources: { '/notes': notes } },
+    )
+    expect(await walk('/notes?limit=3000', 'ann')).toMatchObject({ pages: [0, 1], ids: [2010] })
+  })
+
   it('is that of a path without a resource where there is one that its caller may not see', async () => {
     target = await startService({ auth: { ...auth, authorize: ownersOnly } }, memoryStore())
     for (const path of ['/free/1', '/taken/1', '/taken/2']) await seed(target.store, path, { owner: 'ann' })
