@@ -96,6 +96,21 @@ describe('s3Contents with a service that fails late', () => {
     expect((await readAll(contents, key, 0, bytes.length - 1)).equals(bytes)).toBe(true)
   })
 
+  it('takes a completion whose element has the name that moto gives it', async () => {
+    const contents = open()
+    let completions = 0
+    service.interfere = (req, res) => {
+      if (req.method !== 'POST' || !req.url!.includes('uploadId')) return undefined
+      completions++
+      const { end } = res
+      res.end = ((xml: string) => end.call(res, xml.replaceAll('UploadResult', 'UploadResponse'), 'utf8')) as never
+      return undefined
+    }
+    const { key, bytes } = await putOne(contents, 9 * MEBIBYTE)
+    expect(completions).toBe(1)
+    expect((await readAll(contents, key, 0, bytes.length - 1)).equals(bytes)).toBe(true)
+  })
+
   it('fails with 503 when an upload is never completed, and removes its parts', async () => {
     const contents = open()
     service.interfere = (req, res) => {

@@ -51,7 +51,7 @@ describe('the sweep of a content store', () => {
     const forgotten: unknown[] = []
     const ledger: Partial<ContentLedger> = {
       claim: () => [1, 2, 3].map((id) => ({ id, key: `key ${id}` })),
-      forget: (id) => void forgotten.push(id),
+      forget: (ids) => void forgotten.push(...ids),
     }
     const remove = (key: string) => (key === 'key 2' ? refuse() : Promise.resolve())
     const beside = createBesideContents({ remove } as unknown as ContentStore, ledger as ContentLedger, 60_000)
@@ -217,7 +217,7 @@ describe('a step of the sweep of a content store', () => {
     }
     const ledger: Partial<ContentLedger> = {
       claim: () => lost.splice(0),
-      forget: (id) => void steps.push(`forget ${id}`),
+      forget: (ids) => void steps.push(`forget ${ids}`),
       readIdentity: () => IDENTITY,
     }
     const beside = createBesideContents(contents as ContentStore, ledger as ContentLedger, GRACE)

@@ -268,7 +268,7 @@ describe('postgresStore, the sweep', () => {
   })
 
   it('takes several small contents in one step: those that are replaced all the time would outrun it', async () => {
-    const tablePrefix = await createLost(48, 1)
+    const tablePrefix = await createLost(192, 1)
     const watched = watchPool(pool)
     const store = postgresStore({ pool: watched.pool, tablePrefix, sweepInterval: 3_600_000 })
     await store.read('/a')

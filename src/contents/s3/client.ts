@@ -21,7 +21,7 @@ interface S3Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array
   readonly signal?: AbortSignal | undefined
-  /** The element that a 200 must hold to its end: a service may begin with 200 and fail afterwards. */
+  /** How the element begins that a 200 must hold to its end: a service may begin with 200 and fail afterwards. */
   readonly root?: string
   /** Leaves the content of a success to be read as a stream. */
   readonly isStream?: true
@@ -128,7 +128,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   function findTransient(response: S3Response, { root }: S3Request): Error | undefined {
     const { status, headers, text } = response
     if (TRANSIENT.includes(status) || TRANSIENT_CODES.includes(readCode(text))) return createS3Error(response)
-    if (status === 200 && root !== undefined && !text.includes(`</${root}>`)) return createS3Error(response)
+    if (status === 200 && root !== undefined && !text.includes(`</${root}`)) return createS3Error(response)
     if (status !== 403 || readCode(text) !== 'RequestTimeTooSkewed') return undefined
     // The clocks differ by more than the service allows: the next attempt is signed by its clock.
     return Number.isNaN(Date.parse(headers.get('Date') ?? '')) ? undefined : createS3Error(response)

@@ -114,8 +114,8 @@ async function completeUpload(
   const list = parts.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`)
   const xmlns = 'http://s3.amazonaws.com/doc/2006-03-01/'
   const body = Buffer.from(`<CompleteMultipartUpload xmlns="${xmlns}">${list.join('')}</CompleteMultipartUpload>`)
-  // The service begins its response before it has assembled the parts.
-  const root = 'CompleteMultipartUploadResult'
+  // The service begins its response before it has assembled the parts. With moto the name ends in "Response".
+  const root = 'CompleteMultipartUpload'
   const response = await client.send({ method: 'POST', name, query: { uploadId }, body, signal, root })
   // An attempt before this one has completed it: the size tells.
   if (response.status !== 200 && response.status !== 404) throw createS3Error(response)

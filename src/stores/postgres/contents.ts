@@ -46,8 +46,8 @@ export function createPostgresContents(
       const rows = await connection.run<{ id: string }>(statements.claimKeys, [])
       return rows.map(({ id }) => ({ id, key: keyOf(id) }))
     },
-    async forget(id) {
-      await connection.run(statements.sweepContents, [id])
+    async forget(ids) {
+      await connection.run(statements.sweepContents, [ids.join(',')])
     },
     async findKnown(keys) {
       const ids = keys.map((key) => KEY_MARK + key).join(',')
@@ -136,8 +136,11 @@ export function createPostgresContents(
       const rows = await connection.run<{ id: string }>(statements.claimExpired, [])
       if (rows.length === 0) return 'all'
       const ids = rows.map(({ id }) => id).join(',')
-      await connection.run(statements.sweepChunks, [ids])
-      await connection.run(statements.sweepContents, [ids])
+      // On one connection: it waits for one as long as any of the requests that replace content.
+      await connection.transact(async (run) => {
+        await run(statements.sweepChunks, [ids])
+        await run(statements.sweepContents, [ids])
+      })
       return 'part'
     },
   }

@@ -82,7 +82,7 @@ function writeStatements(prefix: string) {
       AND expires < ${forgotten} RETURNING 1`,
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
     claimExpired: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW}
-      AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 16) AND expires < ${NOW} RETURNING id`,
+      AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 64) AND expires < ${NOW} RETURNING id`,
     // With a second condition on the id, Postgres would look at all chunks of the contents.
     sweepChunks: `DELETE FROM ${chunks} WHERE (content_id, chunk) IN (SELECT content_id, chunk FROM ${chunks}
       WHERE content_id = ANY(string_to_array($1::text, ',')) ORDER BY content_id, chunk LIMIT 64)`,
@@ -95,7 +95,7 @@ function writeStatements(prefix: string) {
     touchContent: `UPDATE ${touched}`,
     /** Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. */
     claimKeys: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW}
-      AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 16) AND expires < ${NOW} RETURNING id`,
+      AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 64) AND expires < ${NOW} RETURNING id`,
     // Among a thousand states: one statement for all others might never end in time. No byte of a path is 255.
     findChunked: `WITH last AS (SELECT path FROM ${states} WHERE path > $1::bytea ORDER BY path LIMIT 1 OFFSET 999)
       SELECT encode(path, 'base64') AS path, id, size FROM ((SELECT path, content_id AS id, size FROM ${states}

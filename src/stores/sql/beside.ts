@@ -25,7 +25,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
 
   async function remove({ id, key }: LostContent): Promise<void> {
     await contents.remove(key)
-    await ledger.forget(id)
+    await ledger.forget([id])
   }
 
   return {
@@ -35,7 +35,9 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
 
     async sweep() {
       const lost = await ledger.claim()
-      const removals = await Promise.allSettled(lost.map(remove))
+      const removals = await Promise.allSettled(lost.map(async ({ key }) => contents.remove(key)))
+      const gone = lost.filter((_, index) => removals[index]!.status === 'fulfilled')
+      if (gone.length > 0) await ledger.forget(gone.map(({ id }) => id))
       const failed = removals.find((removal) => removal.status === 'rejected')
       if (failed !== undefined) {
         // Content that can never be removed keeps no other content waiting.

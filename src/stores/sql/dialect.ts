@@ -160,8 +160,8 @@ export interface ContentLedger {
   abandon(id: ContentId): MaybePromise<void>
   /** Marks content as lost whose time is over, a few of the rows; no write can link them any more. */
   claim(): MaybePromise<readonly LostContent[]>
-  /** Removes the row of content that is gone. */
-  forget(id: ContentId): MaybePromise<void>
+  /** Removes the rows of contents that are gone. */
+  forget(ids: readonly ContentId[]): MaybePromise<void>
   /** Which of some keys have a row. */
   findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
   /** What the keys of this database begin with: several may keep their contents in one place. */

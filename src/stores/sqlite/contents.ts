@@ -132,9 +132,11 @@ export function createSqliteContents(
     touch: (id) => connection.transactLazily(() => void statements.touchContent.get(expiry(), id)),
     abandon,
     claim: () => connection.transactLazily(() => statements.claimKeys.all(clock.read()) as LostContent[]),
-    async forget(id) {
-      await clearChunks(id)
-      await connection.transactLazily(() => void statements.sweepContent.run(id))
+    async forget(ids) {
+      await Promise.all(ids.map(clearChunks))
+      await connection.transactLazily(() => {
+        for (const id of ids) statements.sweepContent.run(id)
+      })
     },
     findKnown: (keys) =>
       connection.attempt(() => new Set(keys.filter((key) => statements.findRowOfKey.get(key) !== undefined))),

@@ -122,9 +122,9 @@ function writeStatements(prefix: string) {
     // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. Any
     // of those: many may have expired together, and to sort them would take time for each at every step.
     claimKeys: `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM (SELECT id FROM ${contents}
-      WHERE expires > 0 AND expires < ? AND key IS NOT NULL LIMIT 16) UNION ALL
-      SELECT id FROM (SELECT id FROM ${contents} WHERE expires = 0 AND key IS NOT NULL ORDER BY random() LIMIT 16)
-      LIMIT 16) RETURNING id, key`,
+      WHERE expires > 0 AND expires < ? AND key IS NOT NULL LIMIT 64) UNION ALL
+      SELECT id FROM (SELECT id FROM ${contents} WHERE expires = 0 AND key IS NOT NULL ORDER BY random() LIMIT 64)
+      LIMIT 64) RETURNING id, key`,
     // Among a thousand states: one step for all others would take long. Text is less than bytes.
     findChunked: `WITH last AS (SELECT path FROM ${states} WHERE path > ? ORDER BY path LIMIT 1 OFFSET 999)
       SELECT * FROM (SELECT path, content_id AS id, size FROM ${states} AS s WHERE path > ? AND content_id IS NOT NULL
