@@ -24,7 +24,9 @@ const service = createResourceService(memoryStore(), {
 function listen(req, res) {
   if (req.method !== 'GET') return res.writeHead(405, { Allow: 'GET' }).end()
   if (listeners.size === MOST_LISTENERS) return res.writeHead(503, { 'Retry-After': '10' }).end()
-  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+  // nginx keeps small events back where it speaks HTTP/1.0 to the server, as it does by default, unless it is asked not to.
+  const fields = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+  res.writeHead(200, fields)
   res.write(': connected\n\n')
   listeners.add(res)
   res.once('close', () => listeners.delete(res))

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -37,6 +39,12 @@ const ownPlaces = (port: number, origin: number) => ({
 })
 
 const startTls = startConfigured('nginx.conf', (_, port, origin) => ownPlaces(port, origin))
+
+/** As where the line on the version is left out. */
+const startOldVersion = startConfigured('nginx.conf', (_, port, origin) => ({
+  ...ownPlaces(port, origin),
+  'proxy_http_version 1.1;': 'proxy_http_version 1.0;',
+}))
 
 const startCache = startConfigured('nginx-cache.conf', (folder, port, origin) => ({
   '/var/cache/nginx/app': `${folder}/cache`,
@@ -93,6 +101,23 @@ describe('examples/recipes/behind-nginx.mjs behind examples/recipes/nginx.conf',
       const cleartext = { Host: 'api.example', 'X-Forwarded-Proto': 'http' }
       const direct = await sendHttp(Number(new URL(base).port), { path: '/notes/1', headers: cleartext })
       expect(direct.status).toBe(403)
+    } finally {
+      await proxy.close()
+    }
+  })
+})
+
+describe('examples/recipes/live-updates.mjs behind nginx that speaks HTTP/1.0 to it', () => {
+  it.runIf(nginx)('sends each event as it comes', async () => {
+    const { base } = await startRecipe('live-updates.mjs')
+    const proxy = await startOldVersion(nginx!, Number(new URL(base).port))
+    try {
+      const options = { port: proxy.port, host: '127.0.0.1', rejectUnauthorized: false, agent: false, path: '/events' }
+      const listening = request(options).end()
+      const [events] = (await once(listening, 'response')) as [IncomingMessage]
+      const [first] = await once(events, 'data')
+      expect(String(first)).toBe(': connected\n\n')
+      listening.destroy()
     } finally {
       await proxy.close()
     }
