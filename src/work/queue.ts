@@ -4,6 +4,7 @@ import { NO_RELATED_WRITES } from '../actions/commit.ts'
 import { ERASE } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject } from '../core/json.ts'
+import { isStoreFailure } from '../core/operator-log.ts'
 import { isResource } from '../stores/rules.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
 import { walkMembers } from './store-calls.ts'
@@ -56,6 +57,9 @@ export const LEASE = 10_000
  * store differ by less, and a pause is shorter.
  */
 const LONGEST_WAIT = 600_000
+
+/** Records in a row that the store does not give: after more it is away, and each of the others would be waited for as well. */
+const MOST_LOST = 10
 
 export type WorkQueue = ReturnType<typeof createWorkQueue>
 
@@ -161,23 +165,27 @@ export function createWorkQueue(store: ResourceStore, now: () => number) {
       return result.outcome === 'removed'
     },
 
-    /** Looks for work that is due. */
+    /** Looks for work that is due. Passes over records that cannot be read, unless that is so of each, or of many in a row. */
     async due(limit: number): Promise<DueWork> {
       const ids: string[] = []
       let wait: number | undefined
       let unreadable: unknown
+      let lost = 0
       for await (const item of walkMembers(store, COLLECTION)) {
         let rest: number
         try {
           rest = waitOf(await readRecord(item))
+          lost = 0
         } catch (error) {
           unreadable = error
+          if (isStoreFailure(error) && ++lost > MOST_LOST) throw error
           continue
         }
         if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
         else wait = Math.min(wait ?? rest, rest)
         if (ids.length === limit) break
       }
+      if (lost > 0 && ids.length === 0 && wait === undefined) throw unreadable
       return { ids, wait, unreadable }
     },
   }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { createPoll } from '../../src/work/poll.ts'
 import { createWorkQueue, type WorkQueue } from '../../src/work/queue.ts'
 import { createExternalScheduler, createLocalScheduler, type ExternalQueue } from '../../src/work/scheduler.ts'
@@ -354,5 +355,18 @@ describe('createWorkQueue', () => {
     }
     const { ids, unreadable } = await createWorkQueue(losing(store, 'work/a'), () => 1000).due(10)
     expect([ids, (unreadable as HttpError).detail]).toEqual([['b'], expect.stringContaining('was replaced or removed')])
+  })
+
+  it('asks for no more records where the store gives eleven in a row without their content', async () => {
+    const store = memoryStore()
+    const body = JSON.stringify({ kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 0, notBefore: 0 })
+    const names = Array.from({ length: 20 }, (_, at) => String(at + 10))
+    for (const id of names) {
+      await store.write(`work/${id}`, { contentType: 'application/json', body }, { expect: 'absent' })
+    }
+    const away = names.slice(0, 11).reduce((inner, id) => losing(inner, `work/${id}`), store as ResourceStore)
+    await expect(createWorkQueue(away, () => 1000).due(10)).rejects.toMatchObject({ status: 503 })
+    const known = names.slice(0, 10).reduce((inner, id) => losing(inner, `work/${id}`), store as ResourceStore)
+    expect((await createWorkQueue(known, () => 1000).due(10)).ids).toEqual(names.slice(10))
   })
 })
